@@ -1,11 +1,11 @@
-//! Writes the list of the repository's data files: every `.toml` file of the folders
-//! below `data/`, by name. A file that is added there is built in without a line of Rust.
+//! A build script that writes the list of the repository's data files: every `.toml` file of the
+//! folders below `data/`, by name. A file that is added there is built in without a line of Rust.
 
 use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
 
-/// The folders of `data/`.
+/// The folders below `data/` that are built in.
 const FOLDERS: [&str; 7] = [
     "claims",
     "disks",
@@ -17,7 +17,8 @@ const FOLDERS: [&str; 7] = [
 ];
 
 fn main() {
-    // Asked now: a tree that was moved since this was compiled lies elsewhere.
+    // The variable is read at run time: a tree that was moved since this was
+    // compiled lies elsewhere.
     let crate_folder = env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the crate's folder");
     let root = Path::new(&crate_folder).join("../../data");
     let mut list = String::from("&[\n");

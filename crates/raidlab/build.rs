@@ -1,10 +1,10 @@
-//! Tells the program which commit it was made of, so that a failing seed can be
-//! run again on the same source. Outside of a checkout it is "unknown".
+//! A build script that tells the program which commit it was made of, so that a failing seed can be
+//! run again on the same source. Outside of a checkout the commit is "unknown".
 
 use std::path::Path;
 use std::process::Command;
 
-/// What git says; `None` without git, and outside of a checkout.
+/// The output of git with these arguments; `None` without git, and outside of a checkout.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok()?;
     let said = String::from_utf8(output.stdout).ok()?;

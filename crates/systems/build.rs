@@ -1,13 +1,13 @@
-//! Writes the list of array systems: every folder of `src/array` that has a `mod.rs` is
-//! one. The folder `md` has the settings of its arrays as `MdSpec`, which is what a
-//! file's table `[build.md]` is read as, and the least of them, in JSON, as `LEAST`.
+//! Generates the list of array systems: every folder of `src/array` with a `mod.rs` is one. The
+//! folder `md` defines the settings of its arrays as `MdSpec`, as which a file's table `[build.md]`
+//! is read, and a minimal set of them, in JSON, as `LEAST`.
 
 use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
 
 fn main() {
-    // Asked now: a tree that was moved since this was compiled lies elsewhere.
+    // Read at run time: a tree that was moved since this was compiled lies elsewhere.
     let crate_folder = env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the crate's folder");
     let sources = Path::new(&crate_folder).join("src/array");
     println!("cargo:rerun-if-changed={}", sources.display());
@@ -18,7 +18,7 @@ fn main() {
         .filter_map(|folder| Some(folder.file_name()?.to_str()?.to_owned()))
         .collect();
     names.sort();
-    // For each system the text in which NAME and Name stand for it.
+    // The text for each system, with its name in place of NAME and Name.
     let each = |text: &str| {
         let all = names.iter().map(|name| {
             let (first, rest) = name.split_at(1);

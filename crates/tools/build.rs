@@ -1,11 +1,11 @@
-//! Writes the list of tools: every folder of `src` that has a `mod.rs` is one, and has
-//! it as its `TOOL`.
+//! Generates the list of tools: every folder of `src` with a `mod.rs` is a tool, and defines
+//! it as `TOOL`.
 
 use std::path::Path;
 use std::{env, fs};
 
 fn main() {
-    // Asked now: a tree that was moved since this was compiled lies elsewhere.
+    // Read at run time: a tree that was moved since this was compiled lies elsewhere.
     let crate_folder = env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the crate's folder");
     let sources = Path::new(&crate_folder).join("src");
     println!("cargo:rerun-if-changed={}", sources.display());

@@ -20,17 +20,17 @@ const SATA_CEILING: f64 = 600e6;
 const NVME_CEILING: f64 = 16e9;
 /// Twice 10 Gbit/s of USB 3.2 with 128b/132b coding; SAS-4's 22.5 Gbit/s are less, bytes/s.
 const USB_CEILING: f64 = 2.5e9;
-/// How far above the bound a rate must be: rounding, zones, warm-up.
+/// The factor by which a rate must be above the bound: rounding, zones, warm-up.
 pub(crate) const TOLERANCE: f64 = 1.1;
-/// No such disk does more small random I/Os per second, however deep its queue
-/// and small the region: 7200 rpm drives reach 200 to 300 with full queues.
+/// The small random I/Os per second that no rotating disk exceeds, however deep its queue and small
+/// the region: 7200 rpm drives reach 200 to 300 with full queues.
 pub(crate) const ROTATING_IOPS_CEILING: f64 = 600.0;
 
-/// What the members can do at most.
+/// The most that the members can do.
 pub(crate) struct Bound {
-    /// Bytes per second.
+    /// The highest rate, bytes per second.
     pub(crate) bytes_per_second: f64,
-    /// Where that rate is from, in words.
+    /// The source of that rate, in words.
     pub(crate) reason: String,
 }
 
@@ -89,8 +89,9 @@ pub(crate) fn bound(case: &Case<'_>, row: &Measurement) -> Option<Bound> {
     })
 }
 
-/// What part of the bytes that so many disks are written is data, and not a copy or parity: at
-/// most, where nothing tells how the array is made up. A cache or a log takes bytes before they do.
+/// The share of the bytes written to so many disks that is data and not a copy or parity: an
+/// upper bound where nothing tells how the array is made up. A cache or a log takes bytes before
+/// the members do.
 pub(crate) fn data_share(case: &Case<'_>, row: &Measurement, disks: usize) -> f64 {
     if !row.op.only_writes() || has_auxiliary(case, row) {
         return 1.0;
@@ -127,15 +128,14 @@ fn ceiling(member: &Member) -> Option<f64> {
     }
 }
 
-/// How many small random I/Os per second the members can do; `None` unless all
-/// of them turn.
+/// The small random I/Os per second that the members can do; `None` unless all of them rotate.
 pub(crate) fn random_iops(case: &Case<'_>, row: &Measurement) -> Option<f64> {
     let members = members(case, row);
     let rotating = members.iter().all(|member| member.rotational == Some(true));
     (!members.is_empty() && rotating).then_some(members.len() as f64 * ROTATING_IOPS_CEILING)
 }
 
-/// A rate as people read it, decimal.
+/// Formats a rate for people, in decimal units.
 pub(crate) fn megabytes(bytes_per_second: f64) -> String {
     format!("{:.1} MB/s", bytes_per_second / 1e6)
 }

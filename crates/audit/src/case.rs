@@ -1,4 +1,4 @@
-//! The evidence, made quick to ask.
+//! The evidence, indexed for quick look-ups.
 //!
 //! Facts are looked up from the row: the most exact scope that covers it wins.
 //! Facts are kept by name and scope; a look-up asks for the row's own scope
@@ -10,17 +10,17 @@ use raidlab_store::fact;
 use raidlab_store::{CommandRecord, Measurement, Observation, Operation, Scope};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Parts of a scope that are filled: one bit each.
+/// The parts of a scope that are filled: one bit each.
 type Shape = u8;
 
 /// A scope's parts: machine, subject, file system, sequence, repetition.
 type Parts<'a> = (&'a str, &'a str, &'a str, Option<u32>, Option<u32>);
 
-/// The facts that have one name, by the scopes that they hold for.
+/// The facts of one name, by the scopes that they hold for.
 #[derive(Default)]
 struct Named<'a> {
     by_scope: BTreeMap<Parts<'a>, &'a Observation>,
-    /// The shapes of their scopes, most exact first.
+    /// The shapes of the facts' scopes, most exact first.
     shapes: Vec<Shape>,
 }
 
@@ -61,13 +61,13 @@ impl<'a> Case<'a> {
         Some(self.observation(row, name)?.value.trim())
     }
 
-    /// Its value as a finite number.
+    /// The value of a fact of this row as a finite number.
     pub(crate) fn number(&self, row: &Measurement, name: &str) -> Option<f64> {
         let number: f64 = self.text(row, name)?.parse().ok()?;
         number.is_finite().then_some(number)
     }
 
-    /// Its value as yes or no; fio writes 1 and 0.
+    /// The value of a fact of this row as yes or no; fio writes 1 and 0.
     pub(crate) fn flag(&self, row: &Measurement, name: &str) -> Option<bool> {
         match self.text(row, name)? {
             fact::TRUE | "1" | "" => Some(true),
@@ -76,7 +76,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Facts whose names begin so, in the order of names and scopes.
+    /// The facts whose names begin with `begin`, in the order of names and scopes.
     pub(crate) fn named<'s>(
         &'s self,
         begin: &'s str,
@@ -106,8 +106,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The values of a series while the row's job ran: all of a series of its
-    /// cell, of a series of the whole experiment those within its time.
+    /// The values of a series while the row's job ran: all values of a series of its cell; of a
+    /// series of the whole experiment, those within the job's time.
     fn series(&self, row: &Measurement, name: &str) -> Option<Vec<f64>> {
         let cell = Scope::of(row);
         let end = row.started_ns.saturating_add(row.runtime_ns);
@@ -185,8 +185,8 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Whether something with this scope came before or with the row: the cell
-/// parts of a scope say when it happened, not what it changed.
+/// Whether an event with this scope came before or with the row: the cell parts of a scope say when
+/// it happened, not what it changed.
 fn covers_before(scope: &Scope, row: &Measurement) -> bool {
     let whole = Scope {
         sequence: None,
@@ -222,7 +222,7 @@ fn parts(scope: &Scope) -> Parts<'_> {
     )
 }
 
-/// The row's parts with those left empty that the shape has not.
+/// The row's parts, with those left empty that are not in the shape.
 fn shaped(row: &Measurement, shape: Shape) -> Parts<'_> {
     let has = |bit: u8| shape >> bit & 1 == 1;
     (

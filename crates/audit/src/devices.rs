@@ -1,8 +1,8 @@
-//! What is known of a subject's members, by facts and by their models' names.
+//! The knowledge of a subject's members, by facts and by their models' names.
 //!
-//! Imported results often say no more of a disk than its model. Two things
-//! follow from that alone: whether it turns, and whether it stores 4096-byte
-//! sectors, whatever it reports.
+//! Imported results often say no more of a disk than its model. Two properties follow from the
+//! model alone: whether the disk rotates, and whether it stores 4096-byte sectors, whatever sector
+//! size it reports.
 
 mod models;
 
@@ -10,20 +10,20 @@ use crate::case::Case;
 use models::{has_4_kib_sectors, is_rotating_model, is_virtual_model};
 use raidlab_store::{Measurement, Operation, fact, fact::disk_property as property};
 
-/// Most members that a subject is asked for.
+/// The largest number of member slots looked up for a subject.
 const MOST_MEMBERS: usize = 256;
 
-/// A member as far as it is known.
+/// A member, with the evidence about it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Member {
     /// The kernel's name; empty where not known.
     pub(crate) device: String,
-    /// What it does beside being a member: `cache`, `write-mostly`.
+    /// The member's other role, if it has one: `cache`, `write-mostly`.
     pub(crate) role: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) rotational: Option<bool>,
     pub(crate) physical_sector_bytes: Option<f64>,
-    /// Only the model says that its sectors are larger than it reports.
+    /// Whether only the model's name says that its sectors are larger than it reports.
     pub(crate) sector_by_model: bool,
     pub(crate) start_sector: Option<f64>,
     pub(crate) size_bytes: Option<f64>,
@@ -34,14 +34,13 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// The whole disk that it is or is a part of.
+    /// The whole disk that the member is, or is a partition of.
     pub(crate) fn disk<'a>(&'a self, case: &Case<'a>, row: &Measurement) -> &'a str {
         let parent = case.text(row, &fact::disk(&self.device, property::PARENT));
         parent.unwrap_or_else(|| whole_disk(&self.device))
     }
 
-    /// A number that the drive tells of itself: where the member is a
-    /// partition, that of its disk.
+    /// A number that the drive reports about itself; for a partition, that of its disk.
     pub(crate) fn reading(&self, case: &Case<'_>, row: &Measurement, name: &str) -> Option<f64> {
         let of = |device: &str| case.number(row, &fact::disk(device, name));
         of(&self.device).or_else(|| of(self.disk(case, row)))
@@ -52,12 +51,12 @@ impl Member {
             || (!self.device.is_empty() && whole_disk(&self.device) != self.device)
     }
 
-    /// Whether it is no equal of the others by design: a cache, a log, a spare.
+    /// Whether the member differs from the others by design: a cache, a log, a spare.
     pub(crate) fn is_auxiliary(&self) -> bool {
         self.role.as_deref().is_some_and(is_auxiliary_role)
     }
 
-    /// What people know it by.
+    /// The name by which people know the member.
     pub(crate) fn name(&self) -> String {
         match (&self.model, self.device.as_str()) {
             (Some(model), "") => model.clone(),
@@ -99,8 +98,8 @@ pub(crate) fn members(case: &Case<'_>, row: &Measurement) -> Vec<Member> {
     .collect()
 }
 
-/// What the member in a slot of so many does beside being one. bcache's last one
-/// is its cache, whether somebody wrote that down or not.
+/// The role that the member in a slot has beside being one of so many members. bcache's last member
+/// is its cache, whether the evidence says so or not.
 pub(crate) fn role<'a>(
     case: &Case<'a>,
     row: &Measurement,
@@ -111,7 +110,7 @@ pub(crate) fn role<'a>(
     told.or_else(|| (system(case, row) == "bcache" && slot + 1 == count).then_some("cache"))
 }
 
-/// Those that are meant to be alike: no cache, no log, no spare.
+/// The members that are meant to be alike: no cache, no log, no spare.
 pub(crate) fn equals(case: &Case<'_>, row: &Measurement) -> Vec<Member> {
     let mut members = members(case, row);
     members.retain(|member| !member.is_auxiliary());
@@ -130,7 +129,7 @@ fn by_device(case: &Case<'_>, row: &Measurement, device: &str) -> Member {
         let number: f64 = text(name)?.parse().ok()?;
         (number.is_finite() && number >= 0.0).then_some(number)
     };
-    // The kernel takes disks for turning where nobody tells it otherwise.
+    // The kernel reports disks as rotating unless their driver says otherwise.
     let virtual_disk = ["loop", "vd", "xvd", "nbd"]
         .iter()
         .any(|begin| device.starts_with(begin))
@@ -155,7 +154,7 @@ fn by_device(case: &Case<'_>, row: &Measurement, device: &str) -> Member {
     })
 }
 
-/// Adds what the model alone says.
+/// Adds what follows from the model's name alone.
 fn described(mut member: Member) -> Member {
     let Some(model) = &member.model else {
         return member;
@@ -196,8 +195,8 @@ pub(crate) fn whole_disk(device: &str) -> &str {
     device
 }
 
-/// Which implementation the row's subject is of: by fact, else by the
-/// subject's name, as articles give no other.
+/// The implementation of the row's subject: by fact, else by the subject's name for articles, which
+/// give nothing else.
 pub(crate) fn system<'a>(case: &Case<'a>, row: &'a Measurement) -> &'a str {
     let known = ["zfs", "md", "gmirror", "gflash", "btrfs", "lvm"];
     case.text(row, fact::ARRAY_SYSTEM).unwrap_or_else(|| {
@@ -207,8 +206,8 @@ pub(crate) fn system<'a>(case: &Case<'a>, row: &'a Measurement) -> &'a str {
     })
 }
 
-/// Whether the subject never overwrites in place: by fact, else by its system, as older
-/// runs and articles give no more.
+/// Whether the subject never overwrites in place: by fact, else by its system for older runs and
+/// articles, which give nothing else.
 pub(crate) fn copies_on_write(case: &Case<'_>, row: &Measurement) -> bool {
     let told = case.flag(row, fact::ARRAY_COPIES_ON_WRITE);
     let array = told.unwrap_or_else(|| matches!(system(case, row), "zfs" | "btrfs"));
@@ -221,7 +220,7 @@ pub(crate) fn level<'a>(case: &Case<'a>, row: &Measurement) -> &'a str {
     case.text(row, fact::ARRAY_LEVEL).unwrap_or_default()
 }
 
-/// Whether data outlives a member, so that members must be made equal.
+/// Whether a level keeps its data when a member fails, so that members must be made equal.
 pub(crate) fn is_redundant(level: &str) -> bool {
     [
         "raid1", "raid4", "raid5", "raid6", "mirror", "raidz", "raid3",
@@ -230,8 +229,8 @@ pub(crate) fn is_redundant(level: &str) -> bool {
     .any(|begin| level.starts_with(begin))
 }
 
-/// Whether the array is of mirrors, so that each member has what a read asks for;
-/// `None` where nothing tells.
+/// Whether the array is made of mirrors, so that each member has what a read asks for; `None` where
+/// the evidence does not say.
 pub(crate) fn is_mirror(case: &Case<'_>, row: &Measurement) -> Option<bool> {
     let level = level(case, row);
     if level.is_empty() {
@@ -241,11 +240,11 @@ pub(crate) fn is_mirror(case: &Case<'_>, row: &Measurement) -> Option<bool> {
     Some(level == "mirror" || level == "raid1" || level.starts_with("raid1c"))
 }
 
-/// Classes of jobs that are about an array which is not whole.
+/// Classes of jobs that run while the array is degraded or copies in the background.
 const UNSETTLED_CLASSES: [&str; 5] = ["resync", "recovery", "rebuild", "degraded", "check"];
 
-/// Whether a class is of such jobs: one of those words, or a name that begins with one
-/// and a dash, as `resync-writes`.
+/// Whether a class is one of those: one of the words, or a name that begins with one and a
+/// dash, as `resync-writes`.
 pub(crate) fn is_unsettled(class: &str) -> bool {
     let first = class.split_once('-').map_or(class, |(first, _)| first);
     UNSETTLED_CLASSES.contains(&first)
@@ -270,7 +269,7 @@ pub(crate) fn has_auxiliary(case: &Case<'_>, row: &Measurement) -> bool {
         || members(case, row).iter().any(Member::is_auxiliary)
 }
 
-/// Whether rows are of random I/O.
+/// Whether the row is of random I/O.
 pub(crate) fn is_random(row: &Measurement) -> bool {
     use raidlab_store::Operation::{RandomRead, RandomWrite, Seek};
     row.class.contains("random")
@@ -278,8 +277,8 @@ pub(crate) fn is_random(row: &Measurement) -> bool {
         || matches!(row.op, RandomRead | RandomWrite | Seek)
 }
 
-/// Which tool made the row, without its version. The model's own workload is of
-/// fio's jobs, with fio's habits.
+/// The tool that made the row, without its version. The model's own workload counts as fio's, whose
+/// jobs and habits it has.
 pub(crate) fn tool(row: &Measurement) -> &str {
     if row.bench == "model" && row.tool.is_empty() {
         return "fio";
@@ -287,8 +286,7 @@ pub(crate) fn tool(row: &Measurement) -> &str {
     row.tool.split([' ', '-']).next().unwrap_or_default()
 }
 
-/// Whether the job went past the system's page cache; `None` where the tool's
-/// options are not known.
+/// Whether the job bypassed the system's page cache; `None` where the tool's options are not known.
 pub(crate) fn is_direct(case: &Case<'_>, row: &Measurement) -> Option<bool> {
     match tool(row) {
         "bonnie++" => Some(false),
@@ -310,8 +308,8 @@ pub(crate) fn is_direct(case: &Case<'_>, row: &Measurement) -> Option<bool> {
     }
 }
 
-/// Whether fio reported the options it was given, so that one that is not among
-/// them was not given. Its text for people names pattern, engine and depth only.
+/// Whether fio reported the options it was given, so that a missing option was not given. Its
+/// output for people names pattern, engine and depth only.
 pub(crate) fn reports_options(case: &Case<'_>, row: &Measurement) -> bool {
     ["name", "bs", "size", "filesize", "filename", "runtime"]
         .iter()
@@ -326,14 +324,14 @@ pub(crate) fn dd_operand<'a>(case: &Case<'a>, row: &Measurement, name: &str) -> 
     })
 }
 
-/// An operand of a dd command line; `None` where it is none.
+/// The value of an operand of a dd command line; `None` where the command has no such operand.
 pub(crate) fn operand<'a>(command: &'a str, name: &str) -> Option<&'a str> {
     let mut words = command.split_whitespace();
     words.find(|word| *word == "dd" || word.ends_with("/dd"))?;
     words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
 }
 
-/// Bytes that the row's job can touch; iozone's parts name their file's size,
+/// The bytes that the row's job can touch. iozone's parts name the size of their file,
 /// `16384k/64k`, or how many processes had a file each, `4 processes`.
 pub(crate) fn working_set(case: &Case<'_>, row: &Measurement) -> Option<f64> {
     let set = case.number(row, fact::JOB_WORKING_SET_BYTES);
@@ -343,7 +341,7 @@ pub(crate) fn working_set(case: &Case<'_>, row: &Measurement) -> Option<f64> {
     if let Some((kibibytes, _)) = row.part.split_once("k/") {
         return kibibytes.parse::<f64>().ok().map(|size| size * 1024.0);
     }
-    // The fact is of the most processes of its cell.
+    // The fact is the largest number of processes of its cell.
     let cell = row.cell();
     let rows = case
         .evidence
@@ -354,8 +352,8 @@ pub(crate) fn working_set(case: &Case<'_>, row: &Measurement) -> Option<f64> {
     Some(set? * f64::from(row.streams) / f64::from(most.max(1)))
 }
 
-/// Whether reads may be answered from memory: buffered I/O, and ZFS unless it
-/// keeps no data in its cache. ZFS before 2.3 takes no notice of direct I/O.
+/// Whether reads may be answered from memory: buffered I/O, and ZFS unless it keeps no data in its
+/// cache. ZFS before 2.3 ignores direct I/O.
 pub(crate) fn may_be_cached(case: &Case<'_>, row: &Measurement) -> Option<bool> {
     if system(case, row) == "zfs" {
         let found = case.text(row, &fact::setting("primarycache", fact::outcome::FOUND));
@@ -365,15 +363,15 @@ pub(crate) fn may_be_cached(case: &Case<'_>, row: &Measurement) -> Option<bool> 
     Some(!is_direct(case, row)?)
 }
 
-/// Whether the row's job writes and reads nothing. iozone writes its file anew, where bonnie++'s
-/// rewrite reads what it changes.
+/// Whether the row's job only writes. iozone's rewrite writes its file again, but that of bonnie++
+/// reads what it changes.
 pub(crate) fn only_writes(row: &Measurement) -> bool {
     let is_anew = matches!(row.op, Operation::Rewrite | Operation::Frewrite);
     row.op.only_writes() || (is_anew && tool(row) == "iozone")
 }
 
-/// Whether what a writing job wrote was flushed before its time was taken, or went
-/// past the page cache; `None` where the tool's options are not known.
+/// Whether what a writing job wrote was flushed before its time was taken, or bypassed the page
+/// cache; `None` where the tool's options are not known.
 pub(crate) fn is_flushed(case: &Case<'_>, row: &Measurement) -> Option<bool> {
     if is_direct(case, row)? {
         return Some(true);
@@ -392,7 +390,7 @@ pub(crate) fn is_flushed(case: &Case<'_>, row: &Measurement) -> Option<bool> {
             .filter_map(|name| case.text(row, &fact::fio_option(name)))
             .any(|value| !matches!(value, "0" | "none")),
         "iozone" => case.flag(row, fact::IOZONE_INCLUDES_FSYNC)?,
-        // It flushes the end of its files since 1.90.
+        // bonnie++ flushes the end of its files since 1.90.
         "bonnie++" => !row.tool.starts_with("bonnie++ 1.0"),
         _ => return None,
     })
@@ -413,8 +411,8 @@ pub(crate) fn honours_direct(case: &Case<'_>, row: &Measurement) -> bool {
     (major, minor) >= (Some(2), Some(3))
 }
 
-/// Whether the members' counters are of the whole job. fio reads those of disks once in a
-/// quarter of a second and not at a job's end (`DISK_UTIL_MSEC` of its diskutil.h).
+/// Whether the members' counters cover the whole job. fio reads its disk counters once in a quarter
+/// of a second and not at a job's end (`DISK_UTIL_MSEC` of its diskutil.h).
 pub(crate) fn is_counted_whole(row: &Measurement) -> bool {
     row.bench != "import" || tool(row) != "fio" || row.runtime_ns >= 2_500_000_000
 }
@@ -435,13 +433,13 @@ pub(crate) fn member_bytes(row: &Measurement) -> Option<(u64, u64)> {
         sum(|member| member.write_bytes),
     );
     let commands = sum(|member| member.read_ios.saturating_add(member.write_ios));
-    // Counters of commands without bytes are fio's before 3.36.
+    // fio before 3.36 counts commands without bytes.
     (!row.members.is_empty() && (commands == 0 || read.saturating_add(written) > 0))
         .then_some((read, written))
 }
 
-/// The list's entry for the member, where its maker says that it hides
-/// shingled tracks.
+/// The entry of the list of shingled drives for the member, if its maker says that it
+/// has shingled tracks.
 pub(crate) fn shingled(member: &Member) -> Option<&'static raidlab_inventory::smr::Model> {
     raidlab_inventory::smr::find(member.model.as_deref()?)
 }

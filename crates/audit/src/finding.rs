@@ -1,4 +1,4 @@
-//! What a rule says while it goes over the evidence.
+//! The findings of a rule, gathered while it goes over the evidence.
 
 use crate::{Audit, Rule, Unjudged};
 use raidlab_store::{Finding, Measurement, Operation, Scope, Severity};
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 pub(crate) struct Ruling {
     rule: &'static Rule,
     findings: Vec<Finding>,
-    /// What was found already: a fault of a subject is met at each of its rows.
+    /// The faults that were found already: one of a subject is met at each of the subject's rows.
     seen: BTreeSet<(Scope, Option<Operation>, String, String)>,
     judged: bool,
     missing: Option<String>,
@@ -25,12 +25,12 @@ impl Ruling {
         }
     }
 
-    /// The rule had what it needs.
+    /// Notes that the rule had what it needs to judge.
     pub(crate) const fn judged(&mut self) {
         self.judged = true;
     }
 
-    /// Passes a fact on and keeps its name if it is not there.
+    /// Returns a fact as it is, and notes its name as missing where it is `None`.
     pub(crate) fn need<T>(&mut self, value: Option<T>, fact: &str) -> Option<T> {
         if value.is_none() && self.missing.is_none() {
             self.missing = Some(fact.to_owned());
@@ -38,23 +38,23 @@ impl Ruling {
         value
     }
 
-    /// A finding about one row.
+    /// Adds a finding about one row.
     pub(crate) fn row(&mut self, severity: Severity, row: &Measurement, evidence: String) {
         let op = Some(row.op);
         self.add(severity, Scope::of(row), op, &row.part, evidence);
     }
 
-    /// A finding about all rows of a scope.
+    /// Adds a finding about all rows of a scope.
     pub(crate) fn scope(&mut self, severity: Severity, scope: Scope, evidence: String) {
         self.add(severity, scope, None, "", evidence);
     }
 
-    /// A finding about everything on a row's subject.
+    /// Adds a finding about everything on a row's subject.
     pub(crate) fn subject(&mut self, severity: Severity, row: &Measurement, evidence: String) {
         self.scope(severity, subject_scope(row), evidence);
     }
 
-    /// A finding about a job on every subject.
+    /// Adds a finding about a job on every subject.
     pub(crate) fn job(&mut self, severity: Severity, row: &Measurement, evidence: String) {
         let scope = Scope {
             sequence: Some(row.sequence),
@@ -102,7 +102,7 @@ impl Ruling {
     }
 }
 
-/// Everything on a row's subject.
+/// The scope of everything on a row's subject.
 pub(crate) fn subject_scope(row: &Measurement) -> Scope {
     Scope {
         host: row.host.clone(),

@@ -5,10 +5,9 @@
 //! it judges a run of this machine, of another one, and figures out of a
 //! ten-year-old article alike.
 //!
-//! A rule whose evidence is missing stays silent, and [`Coverage`] says so:
-//! "no findings" and "nobody looked" are different things. What is found is
-//! in the order of [`rules`], then of the rows, and the same for the same
-//! evidence.
+//! A rule whose evidence is missing stays silent, and [`Coverage`] says so: "no findings" and
+//! "not looked for" are different things. Findings are in the order of [`rules`], then of the rows,
+//! and the same evidence gives the same findings.
 
 mod bound;
 mod case;
@@ -35,11 +34,11 @@ pub struct Evidence<'a> {
     pub rows: &'a [Measurement],
     /// Facts, by the names in [`raidlab_store::fact`].
     pub observations: &'a [Observation],
-    /// Members removed and added, syncs begun and ended.
+    /// Events: members removed and added, syncs begun and ended.
     pub events: &'a [EventRecord],
-    /// What was run, in its order.
+    /// The commands that were run, in their order.
     pub commands: &'a [CommandRecord],
-    /// What was sampled while the run went on, as series over time.
+    /// The samples taken during the run, as series over time.
     pub series: &'a [Series],
 }
 
@@ -62,24 +61,24 @@ impl<'a> Evidence<'a> {
 pub struct Unjudged {
     /// The rule's identifier.
     pub rule: &'static str,
-    /// A fact that it would have needed; empty where no row is of the kind
-    /// that the rule is about.
+    /// A fact that the rule would have needed; empty where no row is of the kind that the
+    /// rule is about.
     pub missing: String,
 }
 
-/// Which rules could say something.
+/// The rules that could judge, and those that could not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Coverage {
     /// Rules that had what they need for at least one row.
     pub judged: Vec<&'static str>,
-    /// Rules that had it for no row, each with what was lacking.
+    /// Rules that had what they need for no row, each with the fact that was missing.
     pub unjudged: Vec<Unjudged>,
 }
 
-/// What the audit says of a run.
+/// The result of an audit of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Audit {
-    /// What is wrong, rule by rule.
+    /// The findings, rule by rule.
     pub findings: Vec<Finding>,
     /// Which rules had what they need to judge.
     pub coverage: Coverage,
@@ -90,8 +89,8 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     rules::RULES.iter()
 }
 
-/// Applies every rule to what jobs have measured. What arrays did in the background is
-/// no job's figure: no rule's bounds are about it.
+/// Applies every rule to what jobs have measured. Rows of background work are left out: they are no
+/// job's figures, and no rule's bounds are about them.
 #[must_use]
 pub fn audit(evidence: &Evidence<'_>) -> Audit {
     let of_jobs = |row: &&Measurement| !row.op.is_background();

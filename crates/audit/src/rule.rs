@@ -1,32 +1,32 @@
-//! What a rule is.
+//! The form of a rule: its texts, and the function that checks it.
 
 use crate::case::Case;
 use crate::finding::Ruling;
 use raidlab_store::Measurement;
 use std::fmt;
 
-/// How a rule goes over the evidence.
+/// The way in which a rule goes over the evidence.
 #[derive(Clone, Copy)]
 pub(crate) enum Check {
-    /// Row by row; returns early where a fact is missing.
+    /// A function called row by row; it returns early where a fact is missing.
     Rows(fn(&Case<'_>, &Measurement, &mut Ruling) -> Option<()>),
-    /// Judges the run as a whole, in one call.
+    /// A function that judges the run as a whole, in one call.
     Whole(fn(&Case<'_>, &mut Ruling)),
 }
 
 /// One way in which a benchmark goes wrong, as the page `docs/reference/audit.md` has it.
 pub struct Rule {
-    /// Its identifier: a letter for the family and a number: `C12`.
+    /// The rule's identifier, a letter for the family and a number: `C12`.
     pub id: &'static str,
     /// The rule in a few words, as lists name it.
     pub title: &'static str,
-    /// What goes wrong, and how the rule sees it.
+    /// The mistake, and the way in which the rule recognizes it.
     pub explanation: &'static str,
-    /// What that does to the number.
+    /// The effect on the measured number.
     pub effect: &'static str,
-    /// What to do about it.
+    /// The remedy for the mistake.
     pub remedy: &'static str,
-    /// Where the pitfall is described or was met.
+    /// The source that describes the pitfall, or where it was met.
     pub source: &'static str,
     pub(crate) check: Check,
 }
@@ -38,8 +38,8 @@ impl fmt::Debug for Rule {
 }
 
 impl Rule {
-    /// A row of the page's tables, whose columns are those of a rule; `None` for a line that is
-    /// none of them, or whose rule has no check.
+    /// The rule in a row of the page's tables, whose columns are those of a rule; `None` for a line
+    /// that is no such row, or whose rule has no check.
     pub(crate) fn of_line(line: &'static str, checks: &[(&str, Check)]) -> Option<Self> {
         let row = line.strip_prefix("| ")?.strip_suffix(" |")?;
         let columns: Vec<&str> = row.split(" | ").collect();

@@ -1,5 +1,5 @@
-//! What each rule looks for, a file for each group of pitfalls. What a rule says of itself stands
-//! on the page `docs/reference/audit.md`, and there alone.
+//! The checks of all rules, a file for each group of pitfalls. The texts of the rules are on the
+//! page `docs/reference/audit.md`, and there alone.
 
 use crate::Rule;
 use crate::rule::Check;

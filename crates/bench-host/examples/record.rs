@@ -17,7 +17,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Says how far it is; the transcript is the result.
+/// A progress observer that prints to the console; the transcript is the result.
 struct Told;
 
 impl Observer for Told {

@@ -24,14 +24,14 @@ pub struct Invocation {
     pub tool: Tool,
     /// The command that calls it, with all arguments.
     pub command: Command,
-    /// What it does, where its output does not tell.
+    /// The operation, where the tool's output does not name it.
     pub operation: Option<Operation>,
 }
 
-/// What a job runs on a machine.
+/// The invocation of a job's tool on a machine.
 ///
 /// # Errors
-/// When the tool cannot do it there.
+/// When the tool cannot do the job there.
 pub(crate) fn invocation(session: &Session<'_>, job: &PlannedJob) -> Result<Invocation, HostError> {
     let state = memory_state(&session.target, session.machine.system())?;
     let mut invocation = planned(job, &session.place, state.total_bytes)?;
@@ -45,16 +45,16 @@ pub(crate) fn invocation(session: &Session<'_>, job: &PlannedJob) -> Result<Invo
 /// The tool that a job runs.
 ///
 /// # Errors
-/// When there is none of its name.
+/// When there is no tool of this name.
 pub(crate) fn tool(job: &PlannedJob) -> Result<Tool, HostError> {
     let tool = Tool::from_str(job.work.tool());
     tool.map_err(|error| HostError::of_job(job, error))
 }
 
-/// The same for a place that may not exist yet.
+/// The invocation of a job's tool for a place that may not exist yet.
 ///
 /// # Errors
-/// When the tool cannot do it there.
+/// When the tool cannot do the job there.
 pub fn planned(
     job: &PlannedJob,
     place: &Place,
@@ -66,7 +66,7 @@ pub fn planned(
         memory_bytes,
         capacity_bytes: place.capacity_bytes,
     };
-    // A line break or NUL in a disk's name must not end anybody's word.
+    // A line break or NUL in a disk's name must not end a word of the command.
     if let Some(letter) = place.path.chars().find(|letter| letter.is_control()) {
         let what = "the place to run in has the control character";
         return Err(HostError::of_job(
@@ -102,7 +102,7 @@ pub fn planned(
     }
 }
 
-/// Of a tool that is called word by word.
+/// The invocation of a tool that is called word by word.
 fn other(arguments: Vec<String>, job: &PlannedJob, place: &Place) -> Result<Invocation, HostError> {
     let unsuitable = |what: String| HostError::of_job(job, what);
     let tool = tool(job)?;
@@ -123,10 +123,10 @@ fn other(arguments: Vec<String>, job: &PlannedJob, place: &Place) -> Result<Invo
     })
 }
 
-/// What a tool said.
+/// Reads what a tool printed.
 ///
 /// # Errors
-/// When it is not understood.
+/// When the output is not understood.
 pub fn parse(invocation: &Invocation, output: &Output) -> Result<ToolResult, ParseError> {
     let tool = invocation.tool;
     tool.parse(tool.output(&output.stdout, &output.stderr))

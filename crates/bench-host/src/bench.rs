@@ -27,23 +27,23 @@ use std::error::Error;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Between two looks while time passes.
+/// The time between two looks while time passes.
 const LOOK: Duration = Duration::from_millis(100);
-/// Members that have written nothing for so many seconds are idle.
+/// The number of seconds without a write after which members count as idle.
 const IDLE_S: u64 = 3;
 
-/// A degraded array that copies nothing for so long will not begin to.
+/// The time after which a degraded array that copies nothing is taken not to begin copying.
 const GIVEN_UP: Duration = Duration::from_secs(15);
 
-/// Real machines, each doing one experiment at a time.
+/// A bench of real machines, each doing one experiment at a time.
 pub struct HostBench {
     machines: Vec<Machine>,
-    /// Machines whose environment has been written down in this run.
+    /// Machines whose environment has been recorded in this run.
     described: Mutex<BTreeSet<String>>,
 }
 
 impl HostBench {
-    /// On these machines.
+    /// Creates a bench of these machines.
     #[must_use]
     pub const fn new(machines: Vec<Machine>) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl HostBench {
     /// The machine that an experiment runs on.
     ///
     /// # Errors
-    /// When it is none of this bench's.
+    /// When the machine is none of this bench's.
     pub fn machine(&self, experiment: &Experiment) -> Result<&Machine, HostError> {
         let machines = self.machines.iter();
         let mut found = machines.filter(|machine| machine.name() == experiment.host);
@@ -70,11 +70,10 @@ impl HostBench {
         })
     }
 
-    /// Why an experiment cannot run, if it cannot: for leaving out what a
-    /// machine lacks.
+    /// Checks that an experiment can run; the error is the reason for leaving it out.
     ///
     /// # Errors
-    /// When the machine cannot be asked.
+    /// When the machine lacks something, or cannot be asked.
     pub fn obstacle(&self, experiment: &Experiment) -> Result<(), HostError> {
         let machine = self.machine(experiment)?;
         let spec = session::spec(experiment)?;
@@ -100,12 +99,12 @@ impl HostBench {
         }
         let built = session::built(machine, experiment)?;
         system.check(&built.members)?;
-        // Files on a file system are as large as their jobs say; a region of
-        // the bare array must lie within it.
+        // Files on a file system are as large as their jobs say; regions of the bare array must
+        // lie within it.
         if experiment.filesystem.is_none() {
             experiment.check_fits(system.capacity(&built.members))?;
         }
-        // Whether every job's arguments can be made is known without running.
+        // Making the arguments of every job finds impossible ones without running.
         plan::invocations(machine, experiment)?;
         plan::check_events(experiment, &built)
     }
@@ -149,12 +148,13 @@ impl Bench for HostBench {
             .map_err(|source| BenchError::setup("building the array", source))?;
         let finish = steps(&mut session, observer);
         observer.record(subject::health(&session));
-        // A run that fails may do so because the array did not get ready in time.
+        // A run may fail because the array did not get ready in time, so its last states
+        // are recorded too.
         session.poll().ok();
         tell_looks(&mut session, observer);
         let ended = session.end();
         if let Err(error) = &ended {
-            // Where a step has failed as well, that is the error to return.
+            // If a step has failed as well, the step's error is returned.
             session.note("left-behind", None, error.to_string());
         }
         let left = job::leftovers(&mut session);
@@ -166,7 +166,7 @@ impl Bench for HostBench {
 }
 
 impl HostBench {
-    /// Writes down once what machine it is.
+    /// Records the machine's environment once per run.
     fn describe(&self, machine: &Machine, observer: &mut dyn Observer) -> Result<(), HostError> {
         let described = || {
             self.described
@@ -196,9 +196,9 @@ fn finished(experiment: &Experiment, observer: &dyn Observer) -> bool {
     jobs.peek().is_some() && jobs.all(|job| observer.is_finished(&job.cell(experiment)))
 }
 
-/// Does the steps in order. Where cells were finished before an interruption,
-/// everything else is done again (filling, events, waits), so that the array is
-/// as it was when the next job begins; the time line says so.
+/// Does the steps in order. Where cells were finished before an interruption, all other steps
+/// (filling, events, waits) are done again, so that the array is as it was when the next job
+/// begins; the time line says so.
 fn steps(session: &mut Session<'_>, observer: &mut dyn Observer) -> Result<Finish, BenchError> {
     let experiment = session.experiment;
     let settings = subject::settings(session)
@@ -244,7 +244,7 @@ fn steps(session: &mut Session<'_>, observer: &mut dyn Observer) -> Result<Finis
     Ok(Finish::Complete)
 }
 
-/// Hands on how the array was seen since the last call.
+/// Passes on the states of the array since the last call.
 fn tell_looks(session: &mut Session<'_>, observer: &mut dyn Observer) {
     for look in session.sampler.drain_looks() {
         observer.look(look);
@@ -261,10 +261,9 @@ fn do_step(
         PlannedStep::Check => session.check_all(),
         PlannedStep::Wait(wait) => wait_for(session, *wait, watch),
         PlannedStep::Job(job) => {
-            // A job that prepares is done again, as the array has been built
-            // anew; and so is one in which something happens to a member, which
-            // writes a file that a later one reads, or which runs beside a rebuild,
-            // whose time would be another without it.
+            // A preparing job is done again, as the array has been built anew. So is a job during
+            // which something happens to a member, one that writes a file for later jobs, and one
+            // beside a rebuild, whose duration would change without it.
             let cell = job.cell(session.experiment);
             let known = watch.observer.is_finished(&cell);
             let is_alone = job.events.is_empty() && !session.deeds.allows_sync();
@@ -283,8 +282,8 @@ fn do_step(
     }
 }
 
-/// Whether a job leaves a file that others may need: dd's does, while fio makes
-/// what it reads, and bonnie++ and iozone delete theirs.
+/// Whether a job leaves a file that others may need: dd does, while fio makes the files that it
+/// reads, and bonnie++ and iozone delete theirs.
 fn leaves_file(session: &Session<'_>, job: &PlannedJob) -> Result<bool, HostError> {
     if !session.place.is_folder {
         return Ok(false);
@@ -293,7 +292,7 @@ fn leaves_file(session: &Session<'_>, job: &PlannedJob) -> Result<bool, HostErro
     Ok(invocation.operation == Some(Operation::Write))
 }
 
-/// Lets time pass, or a state come about.
+/// Waits for a time to pass, or for a state of the array.
 fn wait_for(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Result<(), HostError> {
     let begun = session.now();
     let (condition, limit) = match wait {
@@ -310,7 +309,7 @@ fn wait_for(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Res
     let mut idle_since = None;
     loop {
         let now = watch.poll(session)?;
-        // The sampler's last state may be from before the step that came before.
+        // The sampler's last state may be from before the previous step.
         let status = session.status_since(begun);
         let met = match condition {
             None => now - begun >= limit,
@@ -322,8 +321,8 @@ fn wait_for(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Res
             }
             return Ok(());
         }
-        // A rebuild that has failed looks like none: btrfs cancels one for
-        // which it finds no room, and says so nowhere else.
+        // A failed rebuild looks like no rebuild: btrfs cancels one for which it finds no room, and
+        // says so nowhere else.
         if is_for_sync && status.is_some_and(|status| status.sync.is_none()) {
             let since = *idle_since.get_or_insert(now);
             if now - since >= GIVEN_UP {
@@ -345,13 +344,13 @@ fn wait_for(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Res
     }
 }
 
-/// Whether the array, as it was seen last, is in the state that is waited for.
+/// Whether the array's last state is the one that is waited for.
 fn is_met(session: &Session<'_>, condition: Condition, status: &ArrayStatus) -> bool {
     match condition {
         Condition::SyncDone => session.settled(status),
         Condition::SyncPercent(percent) => match status.sync {
             Some(sync) => sync.percent.is_some_and(|now| now >= percent),
-            // It was over before anybody looked.
+            // The copying ended before the first look.
             None => session.settled(status),
         },
         Condition::Idle | Condition::Clean => true,
@@ -369,7 +368,7 @@ fn idle(session: &Session<'_>, limit: Duration, watch: &mut Watch<'_>) -> Result
     })
 }
 
-/// Does jobs in rounds until the tracked one's figure is steady.
+/// Repeats jobs in rounds until the tracked job's figure is steady.
 fn do_rounds(
     session: &mut Session<'_>,
     rounds: &Rounds<PlannedJob>,
@@ -428,7 +427,7 @@ fn do_rounds(
         let source = "SNIA PTS: 5 rounds, range 20 %, slope 10 %";
         let steady = Observation::new(&scope, "rounds.steady", attained, "", source);
         result.records.observations.push(steady);
-        // A kill between two cells of the same rounds: the first one stands.
+        // A kill between two cells of the same round: the first cell is kept.
         if known {
             watch.observer.record(result.records);
         } else {

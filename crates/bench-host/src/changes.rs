@@ -1,4 +1,4 @@
-//! Whether a machine is still the one on which a run began.
+//! Checks whether a machine has changed since a run began.
 
 use crate::error::HostError;
 use crate::machine::Machine;
@@ -6,8 +6,8 @@ use raidlab_inventory::Inventory;
 use raidlab_inventory::environment::{Change, Fact, Fingerprint, environment};
 use raidlab_store::{Observation, Scope};
 
-/// What has changed on a machine since a run told of it in its observations: its kernel,
-/// processor, memory, tunables or disks. Nothing where the run was killed before it looked.
+/// The differences between a machine and a run's observations of it: its kernel, processor, memory,
+/// tunables or disks. Empty where the run was killed before it looked.
 ///
 /// # Errors
 /// When the machine cannot be asked.
@@ -21,7 +21,7 @@ pub fn changes(machine: &Machine, observations: &[Observation]) -> Result<Vec<Ch
     }
     let inventory = Inventory::of(machine.target())?;
     let now = environment(machine.target(), &inventory)?;
-    // A trial's loop devices are made anew and may have other numbers.
+    // A trial's loop devices are made again and may have other numbers.
     let disks = machine.disks().iter();
     let own: Vec<String> = disks
         .filter(|chosen| !machine.is_trial(chosen))
@@ -31,8 +31,9 @@ pub fn changes(machine: &Machine, observations: &[Observation]) -> Result<Vec<Ch
     Ok(Fingerprint::of(&before, &then).changes(&Fingerprint::of(&now, &own)))
 }
 
-/// The devices of the same disks when the run began, as the kernel may name them anew at each
-/// boot. A disk is known by its serial number; one without is looked for under its name of today.
+/// The device names of the same disks when the run began; the kernel may name disks
+/// differently at each boot. A disk is known by its serial number; one without is looked for
+/// under its present name.
 fn names_then(own: &[String], before: &[Fact], now: &[Fact]) -> Vec<String> {
     let then = |device: &String| {
         let name = format!("disk.{}.serial", device.trim_start_matches("/dev/"));

@@ -1,4 +1,4 @@
-//! Waiting until a cache has written back everything.
+//! Waiting until a cache has written back all dirty data.
 
 use crate::error::HostError;
 use crate::session::Session;
@@ -6,22 +6,22 @@ use crate::watch::Watch;
 use raidlab_shell::Target;
 use std::time::Duration;
 
-/// Between two looks at what is dirty: device-mapper is asked by a program, which
-/// takes a moment itself.
+/// The time between two looks at the dirty data: device-mapper is queried by a program, which takes
+/// a moment itself.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Has the cache write back what is dirty in it, and waits until nothing is.
+/// Makes the cache write back its dirty data, and waits until none is left.
 ///
 /// # Errors
-/// When the cache cannot be asked, something is dirty still after `limit`, or the
-/// watcher wants no more.
+/// When the cache cannot be queried, data is still dirty after `limit`, or the watcher
+/// stops the step.
 pub fn wait(
     session: &mut Session<'_>,
     limit: Duration,
     watch: &mut Watch<'_>,
 ) -> Result<(), HostError> {
     let system = session.system();
-    // An array without a cache has nothing dirty in it.
+    // An array without a cache has no dirty data.
     let Some(write_back) = system.write_back(&session.built) else {
         return Ok(());
     };
@@ -29,7 +29,7 @@ pub fn wait(
         session.target.run(command)?;
     }
     let waited = until_clean(session, limit, watch);
-    // Whatever came of it, the cache goes on as it was asked for.
+    // The cache returns to its configured mode, whatever the outcome.
     for command in &write_back.end {
         session.target.run(command)?;
     }

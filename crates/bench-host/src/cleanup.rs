@@ -1,11 +1,10 @@
 //! Finding and removing what a killed run has left on a machine.
 //!
-//! What a run may lose is written down on the machine before it loses anything
-//! ([`Marks`]): the disks, and the files of trial disks. Arrays, pools and volume
-//! groups are found by their names, `raidlab` and a number, and removed only if they
-//! lie on those disks alone, and nobody has mounted them elsewhere: the name is
-//! anybody's. Mounts are in a folder of ours, and processes carry a variable of ours.
-//! They are taken down from the top: processes, mounts, arrays, loop devices.
+//! What a run may destroy is recorded on the machine before it destroys anything ([`Marks`]): the
+//! disks, and the files of trial disks. Arrays, pools and volume groups are found by their names,
+//! `raidlab` and a number, and removed only if they lie on those disks alone, and are mounted
+//! nowhere else: others may use such names. Mounts are in a folder of ours, and processes carry a
+//! variable of ours. They are taken down from the top: processes, mounts, arrays, loop devices.
 
 use crate::error::HostError;
 use crate::machine::{MARKER, Machine, PREFIX};
@@ -19,22 +18,22 @@ use raidlab_systems::{ArraySpec, ArraySystem, Built, SystemError};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// How long processes may take to end.
+/// The time that processes have to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a cleanup has removed, and what it has left.
+/// The result of a cleanup: what was removed, and what was left.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cleaned {
     /// Arrays, mounts and files that were removed, in words.
     pub removed: Vec<String>,
-    /// What is called as ours are, and is not ours.
+    /// Things with names like ours that are not ours.
     pub left_alone: Vec<String>,
 }
 
-/// Removes what is found and says what it was.
+/// Removes what a killed run has left, and returns what that was.
 ///
 /// # Errors
-/// When the machine cannot be asked, or something stays.
+/// When the machine cannot be queried, or something cannot be removed.
 pub fn cleanup(machine: &Machine) -> Result<Cleaned, HostError> {
     let target = machine.target();
     let marks = Marks::read(target, machine.system())?;
@@ -46,8 +45,8 @@ pub fn cleanup(machine: &Machine) -> Result<Cleaned, HostError> {
             cleaned.removed.push(words);
         }
     }
-    // One thing that stays must not keep the rest: the first error is told
-    // when everything was tried.
+    // One thing that stays must not keep the rest: the first error is returned after
+    // everything was tried.
     let mut stays: Option<HostError> = None;
     for folder in mounts(target, machine.system(), machine.folder())? {
         match run_patiently(target, &Command::changes("umount", [&folder])) {
@@ -66,7 +65,7 @@ pub fn cleanup(machine: &Machine) -> Result<Cleaned, HostError> {
         let words = format!("the run's value in {path}, which is `{before}` again");
         cleaned.removed.push(words);
     }
-    // Without their files nobody could take down what stays.
+    // The trial files stay where an array does: without them it could not be taken down later.
     if let Some(error) = stays {
         return Err(error);
     }
@@ -80,11 +79,10 @@ pub fn cleanup(machine: &Machine) -> Result<Cleaned, HostError> {
     Ok(cleaned)
 }
 
-/// At the end of a run: if no array, mount or trial file of it is left, what it was
-/// allowed to lose is forgotten.
+/// Removes the marks at the end of a run if no array, mount or trial file of it is left.
 ///
 /// # Errors
-/// When the machine cannot be asked.
+/// When the machine cannot be queried.
 pub fn forget_if_clean(machine: &Machine) -> Result<(), HostError> {
     let target = machine.target();
     let marks = Marks::read(target, machine.system())?;
@@ -141,7 +139,7 @@ fn remove(
             .push(format!("{title} {name} on {devices}: {why}"));
     }
     for built in &ours {
-        // All that lies on disks of ours alone is ours.
+        // Whatever lies on disks of ours alone is ours.
         let above = devices(built).flat_map(|device| inventory.above(device));
         let above: BTreeSet<String> = above.collect();
         let stops = above.iter().filter_map(|device| system.stop(device));
@@ -169,8 +167,8 @@ fn remove(
     }
 }
 
-/// Where what lies on an array is mounted, if that is not below the folder of runs: then somebody
-/// else has taken the disks since.
+/// The mount point of what lies on an array, if it is not below the folder of runs: then the disks
+/// have got another use since.
 fn mounted_elsewhere(inventory: &Inventory, built: &Built, folder: &str) -> Option<String> {
     let above = devices(built).flat_map(|device| inventory.above(device));
     let above: BTreeSet<String> = above.collect();
@@ -187,16 +185,16 @@ fn devices(built: &Built) -> impl Iterator<Item = &str> {
     built.members.iter().map(|member| member.device.as_str())
 }
 
-/// One array of each kind that the machine's system has. The names of systems begin
-/// with bcache, which comes before what may be behind it.
+/// One array of each kind that the machine's operating system has. Bcache is first in the order of
+/// names, and so is taken down before what may be behind it.
 fn kinds_of(machine: &Machine) -> impl Iterator<Item = ArraySpec> {
     let system = machine.operating_system();
     let kinds = ArraySpec::one_of_each().into_iter();
     kinds.filter(move |spec| spec.runs_on().contains(&system))
 }
 
-/// Arrays of a kind with names of ours; none where its program is missing,
-/// since nothing can have been built without it.
+/// The arrays of a kind that have names like ours; none where its program is missing, since nothing
+/// can have been built without it.
 fn found(system: &dyn ArraySystem, target: &dyn Target) -> Result<Vec<Built>, HostError> {
     let mut found = match system.find(target, PREFIX) {
         Err(SystemError::Target(TargetError::NoProgram { .. })) => Vec::new(),
@@ -206,8 +204,8 @@ fn found(system: &dyn ArraySystem, target: &dyn Target) -> Result<Vec<Built>, Ho
     Ok(found)
 }
 
-/// Whether a run may have called an array so. Others' names begin like that too: `raidlab
-/// create` makes a `raidlab` unless it is told another name.
+/// Whether a run may have given an array this name. Others' names begin alike: `raidlab create`
+/// makes a `raidlab` by default.
 fn is_of_a_run(name: &str) -> bool {
     let number = name.strip_prefix(PREFIX);
     number.is_some_and(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))

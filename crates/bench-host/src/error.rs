@@ -1,4 +1,4 @@
-//! What can go wrong with a real machine.
+//! The errors of a bench on a real machine.
 
 use raidlab_inventory::InventoryError;
 use raidlab_inventory::choose::Refusal;
@@ -11,46 +11,46 @@ use std::fmt::Display;
 /// Why a step on a real machine failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// The machine could not do it.
+    /// The machine could not carry out a command.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The array's system could not do it.
+    /// The array's system could not carry out an operation.
     #[error(transparent)]
     System(#[from] SystemError),
-    /// The machine could not be looked at.
+    /// The machine's hardware could not be inspected.
     #[error(transparent)]
     Inventory(#[from] InventoryError),
     /// A job does not fit on the array.
     #[error(transparent)]
     Capacity(#[from] CapacityError),
-    /// Something that the experiment needs is not there.
+    /// A program or module that the experiment needs is missing.
     #[error("{machine} lacks {}", .missing.join("; "))]
     Missing {
-        /// The machine on which that is so.
+        /// The machine that lacks it.
         machine: String,
-        /// What, each with how to install it.
+        /// The missing things, each with how to install it.
         missing: Vec<String>,
     },
     /// Disks may not be used.
     #[error("disks of {machine} may not be used: {}", list(.refusals))]
     Refused {
-        /// The machine on which that is so.
+        /// The machine with the disks.
         machine: String,
         /// The disks that may not be used, each with the reason.
         refusals: Vec<Refusal>,
     },
-    /// Something was left by another run, or belongs to one that runs.
+    /// The machine holds what another run left, or is used by one that is under way.
     #[error("{machine} is taken: {what}")]
     Taken {
-        /// The machine on which that is so.
+        /// The machine in question.
         machine: String,
-        /// Which run or program holds the machine, in words.
+        /// The run or program that holds the machine, in words.
         what: String,
     },
     /// The subject cannot be built on this machine.
     #[error("{what}")]
     Unsuitable {
-        /// What cannot be done here and why, in words.
+        /// The thing that cannot be done on the machine, and why, in words.
         what: String,
     },
     /// A tool's output could not be read.
@@ -58,7 +58,7 @@ pub enum HostError {
     Output {
         /// The tool that was called.
         tool: String,
-        /// What of the output could not be read.
+        /// The error of the output's parser.
         #[source]
         source: ParseError,
     },
@@ -67,23 +67,23 @@ pub enum HostError {
     Tool {
         /// The command line of the tool.
         command: String,
-        /// How the tool ended, in words: its exit code or signal.
+        /// The end of the tool in words: its exit code or signal.
         how: String,
     },
     /// A state was not reached in time.
     #[error("{what} within {seconds} s")]
     Late {
-        /// What was waited for.
+        /// The state that was waited for.
         what: String,
-        /// The time that it had, in seconds.
+        /// The time limit, in seconds.
         seconds: u64,
     },
     /// Something is still there after everything was taken down.
     #[error("{machine} still has {what}; `raidlab cleanup` finds it")]
     LeftBehind {
-        /// The machine on which that is so.
+        /// The machine on which something is left.
         machine: String,
-        /// What was being done or looked for, in words that follow the error.
+        /// The things that are left, in words.
         what: String,
     },
     /// The run was asked to stop.
@@ -92,13 +92,13 @@ pub enum HostError {
 }
 
 impl HostError {
-    /// What a job asks for cannot be done.
+    /// The error for a job that asks for something impossible.
     pub(crate) fn of_job(job: &PlannedJob, what: impl Display) -> Self {
         let what = format!("job `{}`: {what}", job.name);
         Self::Unsuitable { what }
     }
 
-    /// Whether another run has the machine, which ends some time.
+    /// Whether another run holds the machine, so that waiting helps.
     #[must_use]
     pub const fn is_of_another_run(&self) -> bool {
         matches!(self, Self::Target(TargetError::Locked { .. }))

@@ -1,5 +1,5 @@
-//! What is known of a job beside its rows: facts of its cell, in the store's
-//! vocabulary, which the audit reads.
+//! Facts about a job beside its rows, in the scope of its cell, in the store's vocabulary, which
+//! the audit reads.
 
 use crate::arguments::Invocation;
 use crate::place::Place;
@@ -11,20 +11,20 @@ use raidlab_systems::CacheState;
 use raidlab_units::Bytes;
 use raidlab_workload::JobGroup;
 
-/// How many events of a job never came due. No rule reads it: the time line
-/// tells which.
+/// The fact with the number of a job's events that never came due. No rule reads it: the time
+/// line shows which.
 pub(crate) const EVENTS_MISSED: &str = "job.events_missed";
 
-/// Observations of one scope as they are made.
+/// A list of observations of one scope.
 pub struct Facts {
-    /// What the observations are about.
+    /// The scope that the observations are about.
     pub scope: Scope,
     /// The observations made so far, in their order.
     pub all: Vec<Observation>,
 }
 
 impl Facts {
-    /// A list without facts, for what `scope` names.
+    /// Creates an empty list for `scope`.
     pub const fn new(scope: Scope) -> Self {
         Self {
             scope,
@@ -38,7 +38,7 @@ impl Facts {
         self.all.push(one);
     }
 
-    /// One more, if it is known.
+    /// Adds a fact, if its value is known.
     pub fn maybe(
         &mut self,
         name: impl Into<String>,
@@ -51,14 +51,14 @@ impl Facts {
         }
     }
 
-    /// One more that holds or does not.
+    /// Adds a fact that holds or does not.
     pub fn flag(&mut self, name: impl Into<String>, holds: bool, source: &str) {
         let value = if holds { fact::TRUE } else { fact::FALSE };
         self.add(name, value, "", source);
     }
 }
 
-/// What a job was to do: its time, amount, region and data.
+/// Adds what a job was asked to do: its time, amount, region and data.
 pub fn asked(facts: &mut Facts, job: &PlannedJob, invocation: &Invocation, place: &Place) {
     match &job.work {
         Work::Fio { .. } => {
@@ -83,9 +83,9 @@ pub fn asked(facts: &mut Facts, job: &PlannedJob, invocation: &Invocation, place
     }
 }
 
-/// What the suite's reader understands of fio's options.
+/// Adds what the suite's reader understands of fio's options.
 fn of_group(facts: &mut Facts, group: &JobGroup, invocation: &Invocation, place: &Place) {
-    // In a folder each clone has a file of its own unless one is named.
+    // In a folder each clone has a file of its own, unless a file is named.
     let arguments = &invocation.command.arguments;
     let named = arguments.iter().any(|word| word.starts_with("--filename="));
     let own_files = place.is_folder && !named;
@@ -95,8 +95,8 @@ fn of_group(facts: &mut Facts, group: &JobGroup, invocation: &Invocation, place:
     }
 }
 
-/// fio fills its buffers with random data and changes a little of them for
-/// each write (`scramble_buffers`), unless it is told otherwise.
+/// Adds the pattern of fio's data: random, with small changes for each write (`scramble_buffers`),
+/// unless options say otherwise.
 fn fio_data(facts: &mut Facts, invocation: &Invocation) {
     let arguments = &invocation.command.arguments;
     let is = |name: &str| {
@@ -116,7 +116,7 @@ fn fio_data(facts: &mut Facts, invocation: &Invocation) {
     facts.add(fact::JOB_DATA_PATTERN, pattern, "", "fio's options");
 }
 
-/// The members' temperatures, degrees Celsius.
+/// Adds the members' temperatures, degrees Celsius.
 pub(crate) fn temperatures(facts: &mut Facts, members: &[String], snapshot: &Snapshot) {
     for member in members {
         if let Some(degrees) = snapshot.temperatures_millicelsius.get(member) {
@@ -126,16 +126,16 @@ pub(crate) fn temperatures(facts: &mut Facts, members: &[String], snapshot: &Sna
     }
 }
 
-/// What else the machine's counters tell of the time between two frames: what
-/// the ARC answered, and whether the wall clock was set.
+/// Adds what else the machine's counters show between two frames: the ARC's hits and misses, and
+/// whether the wall clock was set.
 pub fn between(facts: &mut Facts, before: &Frame, after: &Frame) {
     let passed = |name: &str| {
         let (then, now) = (arc(before, name)?, arc(after, name)?);
         now.checked_sub(then)
     };
     let none = |name: &str| passed(name).unwrap_or(0);
-    // What prefetch had fetched came from the disks all the same, and so does what
-    // it is still fetching (since OpenZFS 2.2 a count of its own).
+    // Blocks that prefetch had fetched came from the disks all the same, and so do those it is
+    // still fetching (since OpenZFS 2.2 a count of its own).
     let hits = passed("demand_data_hits")
         .map(|hits| hits.saturating_sub(none("demand_hit_predictive_prefetch")));
     let misses = passed("demand_data_misses").map(|misses| {
@@ -146,8 +146,8 @@ pub fn between(facts: &mut Facts, before: &Frame, after: &Frame) {
     let source = "/proc/spl/kstat/zfs/arcstats";
     facts.maybe(fact::ARC_HITS, hits, "", source);
     facts.maybe(fact::ARC_MISSES, misses, "", source);
-    // Linux works out the time of boot from the difference of the two clocks:
-    // it moves when the wall clock is set (fs/proc/stat.c, `getboottime64`).
+    // Linux computes the time of boot from the difference of the two clocks: it moves when the wall
+    // clock is set (fs/proc/stat.c, `getboottime64`).
     if let (Some(then), Some(now)) = (boot_time(before), boot_time(after)) {
         let step = now.abs_diff(then).saturating_mul(1_000_000_000);
         let source = "/proc/stat, btime: whole seconds";
@@ -155,7 +155,7 @@ pub fn between(facts: &mut Facts, before: &Frame, after: &Frame) {
     }
 }
 
-/// What a cache on disks of its own did between two moments.
+/// Adds what a cache on disks of its own did between two moments.
 pub fn cache(facts: &mut Facts, before: &CacheState, after: &CacheState) {
     let source = "the cache's state";
     for (moment, state) in [(fact::moment::BEFORE, before), (fact::moment::AFTER, after)] {
@@ -181,7 +181,7 @@ pub fn cache(facts: &mut Facts, before: &CacheState, after: &CacheState) {
     }
 }
 
-/// A counter of `arcstats`: `hits                            4    123`.
+/// The value of a counter of `arcstats`: `hits 4 123`.
 fn arc(frame: &Frame, name: &str) -> Option<u64> {
     let texts = frame.contents.iter().flatten();
     let mut arcs = texts.filter(|text| text.lines().any(|line| line.starts_with("arc_")));

@@ -1,11 +1,10 @@
 //! One job: the machine made ready, the tool run, its output read.
 //!
-//! Before: the members are quiet (unless something is copied in the
-//! background, which is then known), caches are dropped, and it is looked
-//! whether that helped. While the tool runs, the sampler goes on and events
-//! that the job asks for happen. After: the kernel's counters say what each
-//! member did, the memory what has not reached a disk yet, and the tool's own
-//! report says which options were really in force.
+//! Before: the members are quiet (unless something is copied in the background, which is then
+//! known), caches are dropped, and whether they were is checked. While the tool runs, the sampler
+//! goes on, and the job's events happen. After: the kernel's counters say what each member did, the
+//! memory's state what has not reached a disk yet, and the tool's own report says which options
+//! were really in force.
 
 use crate::arguments::{self, Invocation};
 use crate::error::HostError;
@@ -26,16 +25,16 @@ use raidlab_systems::ArrayStatus;
 use raidlab_tools::ToolResult;
 use std::time::Duration;
 
-/// Members are quiet when they have written nothing for so long.
+/// The number of seconds without a write after which members count as quiet.
 const QUIET_S: u64 = 1;
-/// Members that are not quiet after so many seconds are waited for no longer.
+/// The number of seconds after which busy members are waited for no longer.
 const QUIET_LIMIT_S: u64 = 30;
-/// Between two looks at a running tool.
+/// The time between two looks at a running tool.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a tool that is stopped may take to end.
+/// The time that a stopped tool has to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Runs a job; `round` numbers its rows where it is one of several rounds.
+/// Runs a job; `round` numbers its rows in one of several rounds.
 ///
 /// # Errors
 /// When the machine cannot be made ready, the tool fails or its output is not
@@ -79,7 +78,7 @@ pub fn run(
         "suite",
     );
     options(&invocation, &result, &mut facts);
-    // What the suite asked for is known better than a tool's report shows it.
+    // Facts from the suite are preferred to those in a tool's report.
     let told = import::observations(&result, &facts.scope).into_iter();
     let new = told.filter(|fact| !facts.all.iter().any(|known| known.name == fact.name));
     let new: Vec<_> = new.collect();
@@ -98,7 +97,7 @@ pub fn run(
     })
 }
 
-/// What the tool measured. One that fails may have measured something all the same.
+/// Reads what the tool measured, also from a tool that failed, which may have measured something.
 fn measured(invocation: &Invocation, output: &Output) -> Result<ToolResult, HostError> {
     let good = &invocation.command.success;
     let succeeded = output.code.is_some_and(|code| good.contains(&code));
@@ -170,7 +169,7 @@ fn prepare(
     Ok(())
 }
 
-/// Waits, in short pieces, since somebody may want to stop meanwhile.
+/// Waits in short pieces, so that a request to stop is noticed.
 fn rest(session: &Session<'_>, time: Duration, watcher: &mut Watch<'_>) -> Result<(), HostError> {
     let begun = session.now();
     while session.now().saturating_sub(begun) < time {
@@ -185,7 +184,7 @@ fn rest(session: &Session<'_>, time: Duration, watcher: &mut Watch<'_>) -> Resul
 /// `limit_s`.
 ///
 /// # Errors
-/// When the machine cannot be asked, or the watcher says so.
+/// When the machine cannot be asked, or the watcher stops the step.
 pub fn settle(
     session: &Session<'_>,
     quiet_s: u64,
@@ -212,8 +211,8 @@ pub(crate) fn member_names(session: &Session<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Runs the tool to its end, with the events that the job asks for; and how
-/// many of those never came due.
+/// Runs the tool to its end, with the events that the job asks for. Returns how many of those
+/// never came due.
 fn run_tool(
     session: &mut Session<'_>,
     job: &PlannedJob,
@@ -243,7 +242,7 @@ fn run_tool(
         }
         let went = go_on(session, &mut waiting, begun, watcher);
         if let Err(error) = went {
-            // The first error is the one to tell.
+            // The first error is the one to return.
             running.stop(PATIENCE).ok();
             return Err(error);
         }
@@ -251,7 +250,7 @@ fn run_tool(
     }
 }
 
-/// One look while a tool runs: the event that is due, if any, happens.
+/// Takes one look while a tool runs, and carries out the event that is due, if any.
 fn go_on(
     session: &mut Session<'_>,
     waiting: &mut Vec<TimedEvent>,
@@ -259,7 +258,7 @@ fn go_on(
     watcher: &mut Watch<'_>,
 ) -> Result<(), HostError> {
     let now = watcher.poll(session)?;
-    // Not a percentage from before the job or before the last event.
+    // A percentage from before the job or the last event does not count.
     let status = session.status_since(begun);
     let percent = status.and_then(|status| status.sync?.percent);
     let due = waiting.iter().position(|event| match event.when {
@@ -272,7 +271,7 @@ fn go_on(
     }
 }
 
-/// What the machine looks like after a job.
+/// Records the machine's state after a job.
 fn after_job(
     session: &Session<'_>,
     facts: &mut Facts,
@@ -328,7 +327,7 @@ fn after_job(
     Ok(())
 }
 
-/// What was asked of the tool, and whether it took it.
+/// Records which options were given to the tool, and whether it accepted them.
 fn options(invocation: &Invocation, result: &ToolResult, facts: &mut Facts) {
     use fact::outcome::{APPLIED, ASKED, FOUND};
     let tool = invocation.tool.name();
@@ -386,7 +385,7 @@ fn percent(status: Option<&ArrayStatus>) -> Option<f64> {
     status?.sync?.percent
 }
 
-/// Records that belong to the whole experiment.
+/// Drains the records that belong to the whole experiment.
 pub fn leftovers(session: &mut Session<'_>) -> Records {
     let scope = session.scope();
     session.drain(&scope)

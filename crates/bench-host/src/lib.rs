@@ -1,10 +1,9 @@
 //! The bench of real machines: builds, measures, pulls disks, takes down.
 //!
-//! A [`Machine`] is this one or one behind ssh, with the disks that may be used
-//! on it. [`HostBench`] runs experiments on machines: it builds the subject's
-//! array and file system, does the suite's steps with real tools, watches
-//! array and members each second, reads every setting back, and takes
-//! everything down whatever happens. [`plan()`] shows every command before any
+//! A [`Machine`] is the local one or one behind ssh, with the disks that may be used on it.
+//! [`HostBench`] runs experiments on machines: it builds the subject's array and file system, does
+//! the suite's steps with real tools, watches array and members each second, reads every setting
+//! back, and takes everything down whatever happens. [`plan()`] shows every command before any
 //! runs; [`cleanup()`] finds what a killed run has left.
 
 mod arguments;

@@ -1,4 +1,4 @@
-//! A machine that experiments run on: this one, or one behind ssh.
+//! A machine that experiments run on: the local one, or one behind ssh.
 
 use crate::error::HostError;
 use raidlab_inventory::choose::{
@@ -11,11 +11,11 @@ use raidlab_systems::{Member, OperatingSystem};
 use raidlab_units::Bytes;
 use std::sync::Arc;
 
-/// The variable that every command of a run carries: by it
-/// [`cleanup`](crate::cleanup) finds what a killed run has left.
+/// The environment variable that every command of a run carries: by it [`cleanup`](crate::cleanup)
+/// finds the processes of a killed run.
 pub const MARKER: (&str, &str) = ("RAIDLAB_RUN", "host");
 
-/// Arrays, pools and volume groups are called so, and a number.
+/// The beginning of the names of arrays, pools and volume groups; a number follows.
 pub const PREFIX: &str = "raidlab";
 
 /// A machine with the disks that may be used on it.
@@ -24,15 +24,15 @@ pub struct Machine {
     target: Arc<dyn Target>,
     system: System,
     disks: Vec<Chosen>,
-    /// The same as the kernel knows them, where it can be asked.
+    /// The chosen disks as the kernel reports them, where it can be queried.
     kernel_disks: Vec<Option<KernelDisk>>,
-    /// What a run that goes on found under its disks' names.
+    /// The disks of a resumed run as they were when it began, by their names.
     planned: Vec<Planned>,
     /// Loop devices that were made for this run.
     trial: Vec<String>,
     warnings: Vec<Warning>,
     fio_clock: Option<String>,
-    /// Nobody else runs anything there.
+    /// Whether no other program uses the machine's disks.
     is_alone: bool,
 }
 
@@ -40,26 +40,26 @@ impl Machine {
     /// The machine that this program runs on.
     ///
     /// # Errors
-    /// When it is neither a Linux nor a FreeBSD.
+    /// When it runs neither Linux nor FreeBSD.
     pub fn local() -> Result<Self, HostError> {
         let target = Local::new().environment(MARKER.0, MARKER.1);
         Self::behind(Arc::new(target))
     }
 
-    /// A machine behind ssh: `root@store1`, `store2`.
+    /// The machine behind an ssh destination: `root@store1`, `store2`.
     ///
     /// # Errors
-    /// When it cannot be reached, or is neither a Linux nor a FreeBSD.
+    /// When it cannot be reached, or runs neither Linux nor FreeBSD.
     pub fn ssh(destination: &str, mut options: SshOptions) -> Result<Self, HostError> {
         let marker = (MARKER.0.to_owned(), MARKER.1.to_owned());
         options.environment.push(marker);
         Self::behind(Arc::new(Ssh::new(destination, options)?))
     }
 
-    /// Whatever machine a target leads to.
+    /// The machine behind a target.
     ///
     /// # Errors
-    /// When it is neither a Linux nor a FreeBSD.
+    /// When it runs neither Linux nor FreeBSD.
     pub fn behind(target: Arc<dyn Target>) -> Result<Self, HostError> {
         Ok(Self {
             name: target.name().to_owned(),
@@ -75,23 +75,23 @@ impl Machine {
         })
     }
 
-    /// With another name than that by which it is reached.
+    /// Gives the machine another name than that by which it is reached.
     #[must_use]
     pub(crate) fn called(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
 
-    /// With a plan that is carried on: its disks must still be those that it was
-    /// made for, with nothing on them but what was agreed to be lost.
+    /// Gives the machine the disks of a resumed plan: they must still be the same disks, with
+    /// nothing on them but what was agreed to be lost.
     #[must_use]
     pub fn with_plan(mut self, planned: Vec<Planned>) -> Self {
         self.planned = planned;
         self
     }
 
-    /// With loop devices that were made for this run: there is nothing on them to be
-    /// lost, and a run that goes on makes others.
+    /// Gives the machine the loop devices that were made for this run: they hold nothing to be
+    /// lost, and a resumed run makes others.
     #[must_use]
     pub fn with_trial(mut self, devices: Vec<String>) -> Self {
         self.trial = devices;
@@ -104,11 +104,11 @@ impl Machine {
         self.trial.contains(&chosen.disk.device)
     }
 
-    /// Takes the machine for one run, until the lock is dropped; `holder` says to
-    /// others who that is.
+    /// Locks the machine for one run, until the lock is dropped; `holder` names the run
+    /// to other processes.
     ///
     /// # Errors
-    /// When another run goes on there.
+    /// When another run is under way there.
     pub fn lock(&self, holder: &str) -> Result<Lock, HostError> {
         let path = match self.system {
             System::Linux => "/run/raidlab.lock",
@@ -117,7 +117,7 @@ impl Machine {
         Ok(self.target.lock(path, holder)?)
     }
 
-    /// With these disks to use, in the order of members.
+    /// Chooses the disks to use, in the order of members.
     ///
     /// # Errors
     /// [`HostError::Refused`] with every reason against each of them.
@@ -140,7 +140,7 @@ impl Machine {
         Ok(self)
     }
 
-    /// Disks against which nothing speaks.
+    /// Chooses the disks that pass all checks.
     fn choose(
         &self,
         inventory: &Inventory,
@@ -160,7 +160,7 @@ impl Machine {
         })
     }
 
-    /// Opens disks exclusively, where that can be done.
+    /// Opens disks exclusively, where the operating system can.
     fn claim(&self, disks: &[&Chosen]) -> Result<Vec<Option<Claim>>, HostError> {
         let mut claims = Vec::new();
         for chosen in disks {
@@ -192,30 +192,29 @@ impl Machine {
         }
     }
 
-    /// With the clock that fio is to read (`clocksource` of fio(1)), where its own
-    /// choice, the processor's counter, does not tell the machine's time: in
-    /// a guest whose time is virtual.
+    /// Sets the clock that fio is to read (`clocksource` of fio(1)), where its default, the
+    /// processor's counter, does not give the machine's time: in a guest whose time is virtual.
     #[must_use]
     pub fn with_fio_clock(mut self, clock: &str) -> Self {
         self.fio_clock = Some(clock.to_owned());
         self
     }
 
-    /// A machine that was made for one experiment: what others may have open there is not
-    /// asked, which would take of its virtual time.
+    /// Marks the machine as made for one experiment: it is not searched for other users of its
+    /// disks, which would take of its virtual time.
     #[must_use]
     pub fn alone(mut self) -> Self {
         self.is_alone = true;
         self
     }
 
-    /// The clock that fio is to read, if it is not to choose.
+    /// The clock that fio is to read, unless fio chooses.
     #[must_use]
     pub(crate) fn fio_clock(&self) -> Option<&str> {
         self.fio_clock.as_deref()
     }
 
-    /// What rows call it: `localhost`, `root@store1`.
+    /// The machine's name in rows: `localhost`, `root@store1`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -233,7 +232,7 @@ impl Machine {
         self.system
     }
 
-    /// The same in the words of arrays.
+    /// The operating system, in the type that arrays use.
     #[must_use]
     pub const fn operating_system(&self) -> OperatingSystem {
         match self.system {
@@ -242,7 +241,7 @@ impl Machine {
         }
     }
 
-    /// How fio reaches a queue depth above one on it.
+    /// The way in which fio reaches a queue depth above one on this machine.
     #[must_use]
     pub const fn queue(&self) -> QueueStyle {
         match self.system {
@@ -257,13 +256,13 @@ impl Machine {
         &self.disks
     }
 
-    /// What the user should know of the disks.
+    /// Warnings about the disks for the user.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// The folder for mounts and marks: gone after a reboot, like the mounts.
+    /// The folder for mounts and marks; it is gone after a reboot, like the mounts.
     #[must_use]
     pub const fn folder(&self) -> &'static str {
         match self.system {
@@ -272,7 +271,7 @@ impl Machine {
         }
     }
 
-    /// The devices as members, by the names they were asked for.
+    /// The members for these device names.
     ///
     /// # Errors
     /// A device that is not among the chosen ones.
@@ -292,9 +291,8 @@ impl Machine {
         names.iter().map(member).collect()
     }
 
-    /// Looks again at disks that a run is about to write to, and opens them
-    /// exclusively first, where that can be done: they must be the ones that were
-    /// chosen, nobody may have begun to use them since, and nothing may lie on them
+    /// Checks again the disks that a run is about to write to, and opens them exclusively first,
+    /// where possible: they must be the chosen ones, with no new user, and nothing may lie on them
     /// but what was agreed to be lost.
     ///
     /// # Errors
@@ -313,8 +311,8 @@ impl Machine {
                 ..Wanted::named(name)
             })
             .collect();
-        // What was on the disks was shown and agreed to when they were chosen; what
-        // has come onto them since was not.
+        // Consent covers what was on the disks when they were chosen, not what has come
+        // onto them since.
         let consent = Consent {
             wipe_signatures: true,
         };

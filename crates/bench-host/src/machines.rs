@@ -1,4 +1,4 @@
-//! Machines with their disks, as a file with `[[machine]]` tables names them.
+//! Machines with their disks, read from a file with `[[machine]]` tables.
 
 use crate::error::HostError;
 use crate::machine::Machine;
@@ -16,7 +16,7 @@ use toml::Spanned;
 /// This machine's name among destinations.
 pub const LOCALHOST: &str = "localhost";
 
-/// A file of machines.
+/// The contents of a file of machines.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MachineFile {
@@ -27,13 +27,13 @@ struct MachineFile {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineEntry {
-    /// [`LOCALHOST`], or what ssh takes: `root@store1`.
+    /// The destination: [`LOCALHOST`], or what ssh takes, as `root@store1`.
     pub destination: String,
-    /// What it is called in rows and on pages, if not by its destination: two machines
-    /// behind one address, at two ports, have one destination.
+    /// The machine's name in rows and on pages, if not its destination: two machines behind one
+    /// address, at two ports, have one destination.
     #[serde(default)]
     pub name: Option<String>,
-    /// Its disks in the order of members.
+    /// The machine's disks in the order of members.
     pub disks: Vec<String>,
     /// More arguments for ssh: `["-p", "2222"]`.
     #[serde(default)]
@@ -43,30 +43,30 @@ pub struct MachineEntry {
     pub elevate: Vec<String>,
 }
 
-/// A file of machines, or another of a site's own, that cannot be used.
+/// The reason why a file of machines, or another of a site's own files, cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineFileError {
-    /// It cannot be read, or has values that no file may have.
+    /// The file cannot be read, or has values that no file may have.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The file can be read and is no file of machines.
+    /// The file can be read, but is no file of machines.
     #[error("{file}:{line}: {what}")]
     Wrong {
         /// The file of machines, as it was named.
         file: String,
-        /// The line of what is wrong with it, from 1.
+        /// The line of the error, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The error in words.
         what: String,
     },
-    /// Two machines have one name, by which a run keeps their rows.
+    /// Two machines have one name, under which a run keeps their rows.
     #[error("{file}:{line}: machine[{number}]: another machine is called `{name}` as well")]
     Twice {
         /// The file of machines, as it was named.
         file: String,
-        /// The line at which the second of the two begins, from 1.
+        /// The line at which the second machine begins, from 1.
         line: usize,
-        /// Which machine of the file that is, from 1.
+        /// The position of the second machine in the file, from 1.
         number: usize,
         /// The name that both machines have.
         name: String,
@@ -76,7 +76,7 @@ pub enum MachineFileError {
 /// Reads a file of machines.
 ///
 /// # Errors
-/// When it cannot be read, says something else, or calls two machines the same.
+/// When the file cannot be read, has anything else in it, or gives two machines one name.
 pub fn read_machines(files: &Files, path: &Path) -> Result<Vec<MachineEntry>, MachineFileError> {
     let machines = read_toml::<MachineFile>(files, path)?.machine;
     let mut names = BTreeSet::new();
@@ -94,10 +94,10 @@ pub fn read_machines(files: &Files, path: &Path) -> Result<Vec<MachineEntry>, Ma
     Ok(machines.into_iter().map(Spanned::into_inner).collect())
 }
 
-/// Reads a file of TOML in which nothing may stand that `T` does not know.
+/// Reads a TOML file in which only fields of `T` are allowed.
 ///
 /// # Errors
-/// When it cannot be read, or says something else; with the line.
+/// When it cannot be read, or has anything else in it; with the line.
 pub fn read_toml<T: DeserializeOwned>(files: &Files, path: &Path) -> Result<T, MachineFileError> {
     let file = visible_path(path);
     let text = read_text(files, path)?;
@@ -115,16 +115,16 @@ pub fn read_toml<T: DeserializeOwned>(files: &Files, path: &Path) -> Result<T, M
 }
 
 impl MachineEntry {
-    /// What the machine is called in rows and on pages.
+    /// The machine's name in rows and on pages.
     #[must_use]
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.destination)
     }
 
-    /// The machine, reached.
+    /// Connects to the machine.
     ///
     /// # Errors
-    /// When it cannot be.
+    /// When it cannot be reached.
     pub fn connect(&self) -> Result<Machine, HostError> {
         if self.destination == LOCALHOST {
             return Ok(Machine::local()?.called(self.name()));

@@ -1,11 +1,10 @@
-//! What a run may lose on a machine, written down there before it loses anything.
+//! A record on a machine of what a run may destroy there, written before it destroys anything.
 //!
-//! A killed run leaves arrays, whose names alone do not say whose they are: anybody
-//! may call a volume group or a file system `raidlab0`. So a run first writes down,
-//! in a file of the machine that a restart does not remove, which disks it was
-//! allowed to lose and which trial files it makes. Whatever is removed later
-//! ([`cleanup`](crate::cleanup())) must lie on those disks alone, or be one of those
-//! files. The file goes when nothing is left.
+//! A killed run leaves arrays, whose names alone do not prove that they are ours: a user may call a
+//! volume group or a file system `raidlab0`. So a run first records, in a file of the machine that
+//! outlasts a restart, which disks it may overwrite and which trial files it makes. Whatever is
+//! removed later ([`cleanup`](crate::cleanup())) must lie on those disks alone, or be one of those
+//! files. The file is removed when nothing is left.
 
 use crate::error::HostError;
 use crate::machine::Machine;
@@ -17,19 +16,19 @@ use raidlab_systems::Built;
 use raidlab_units::distinct;
 use serde::{Deserialize, Serialize};
 
-/// What runs on a machine may have left.
+/// The record of what runs on a machine may have left.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Marks {
-    /// Disks whose loss was agreed to.
+    /// Disks whose loss of data was agreed to.
     pub disks: Vec<Identity>,
     /// Files made to be loop devices.
     pub trial_files: Vec<String>,
-    /// Tunables that were changed, with what they held before.
+    /// Tunables that were changed, with their earlier values.
     #[serde(default)]
     pub tunables: Vec<Tunable>,
 }
 
-/// The file of the machine in which the marks are written down.
+/// The file on the machine that holds the marks.
 pub(crate) const fn path(system: System) -> &'static str {
     match system {
         System::Linux => "/var/lib/raidlab-run.json",
@@ -38,10 +37,10 @@ pub(crate) const fn path(system: System) -> &'static str {
 }
 
 impl Marks {
-    /// What is written down on a machine; nothing where no run has left anything.
+    /// Reads the marks on a machine; empty where no run has left anything.
     ///
     /// # Errors
-    /// When it cannot be read or understood.
+    /// When they cannot be read or understood.
     pub fn read(target: &dyn Target, system: System) -> Result<Self, HostError> {
         let path = path(system);
         let text = match target.read(path) {
@@ -53,10 +52,10 @@ impl Marks {
         })
     }
 
-    /// Adds these to what is written down.
+    /// Adds these marks to those on the machine.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub fn add(&self, target: &dyn Target, system: System) -> Result<(), HostError> {
         let mut all = Self::read(target, system)?;
         all.disks = distinct(all.disks.into_iter().chain(self.disks.clone()));
@@ -67,12 +66,11 @@ impl Marks {
                 all.tunables.push(one.clone());
             }
         }
-        // These types have no content that JSON could not hold.
+        // These types have no value that JSON could not hold.
         let text = serde_json::to_string_pretty(&all).unwrap_or_default();
         let path = path(system);
-        // Whole or not at all, and on the disk before anything is lost. FreeBSD's
-        // sync(1) takes no file, Linux has no fsync(1). A system that lives in memory may lack the
-        // folder.
+        // Written atomically, and on the disk before any data is lost. FreeBSD's sync(1) takes no
+        // file, Linux has no fsync(1). A system that lives in memory may lack the folder.
         let script = r#"
             mkdir -p "${1%/*}" && cat >"$1.new" && { fsync "$1.new" 2>/dev/null || sync "$1.new"; } &&
                 mv -- "$1.new" "$1""#;
@@ -80,9 +78,9 @@ impl Marks {
         Ok(())
     }
 
-    /// Adds what tunables hold before a run changes them, each a file and a value. That is done
-    /// only where the run has written down which disks it may lose: nothing is kept on a machine
-    /// that lives for one experiment.
+    /// Adds the values of tunables before a run changes them, each a file and a value. Only
+    /// runs that have recorded their disks do that: nothing is kept on a machine that lives
+    /// for one experiment.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -101,16 +99,16 @@ impl Marks {
         marks.add(target, system)
     }
 
-    /// Nothing is left.
+    /// Removes the marks, as nothing is left.
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// When the file cannot be removed.
     pub fn clear(target: &dyn Target, system: System) -> Result<(), HostError> {
         target.run(&Command::changes("rm", ["-f", "--", path(system)]))?;
         Ok(())
     }
 
-    /// Whether an array lies on these disks, or partitions of them, alone.
+    /// Whether an array lies on the marked disks, or partitions of them, alone.
     pub(crate) fn own(&self, inventory: &Inventory, built: &Built) -> bool {
         let members = &built.members;
         !members.is_empty() && members.iter().all(|one| self.has(inventory, &one.device))
@@ -126,10 +124,10 @@ impl Marks {
 }
 
 impl Machine {
-    /// Writes down which disks a run may lose here, before it does.
+    /// Records which disks a run may overwrite on this machine, before it does.
     ///
     /// # Errors
-    /// When that cannot be written.
+    /// When the record cannot be written.
     pub fn mark(&self) -> Result<(), HostError> {
         let disks = self.disks().iter().map(|chosen| chosen.identity.clone());
         let marks = Marks {

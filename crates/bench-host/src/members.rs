@@ -1,4 +1,4 @@
-//! What each member of the array did during a job, by the kernel's counters.
+//! The members' work during a job, by the kernel's counters.
 
 use crate::moment::Moment;
 use crate::session::Session;
@@ -7,9 +7,9 @@ use raidlab_lab::{EventKind, PlannedJob};
 use raidlab_store::MemberUse;
 use raidlab_systems::{ArrayStatus, MemberState};
 
-/// What a member did for a rebuild, which no system counts: nothing where none ran at
-/// either end of the job, and none of the `events` might have begun one. A member that is lost
-/// begins one only where a spare stands by.
+/// The bytes that a member moved for a rebuild, which no system counts: 0 where no rebuild ran at
+/// either end of the job, and none of the `events` may have begun one; otherwise unknown. The loss
+/// of a member begins a rebuild only where there is a spare.
 fn sync_bytes(
     states: [Option<&ArrayStatus>; 2],
     events: impl IntoIterator<Item = EventKind>,
@@ -26,7 +26,7 @@ fn sync_bytes(
     (quiet && !events.into_iter().any(may_begin)).then_some(0)
 }
 
-/// What each member did between two moments, by the kernel's counters.
+/// The work of each member between two moments, by the kernel's counters.
 pub fn of(
     session: &Session<'_>,
     job: &PlannedJob,

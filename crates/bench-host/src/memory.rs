@@ -3,9 +3,10 @@
 use raidlab_inventory::counters::MemoryState;
 use raidlab_store::fact;
 
-/// Gives each fact of a state at `moment` to `add`.
+/// Passes each fact of a state at `moment` to `add`.
 pub fn facts(state: &MemoryState, moment: &str, mut add: impl FnMut(String, u64)) {
-    // Pages that programs have mapped are no data set, and no drop frees them.
+    // Pages that programs have mapped are not part of a data set, and dropping caches does
+    // not free them.
     let cached = state.cached_bytes + state.buffers_bytes;
     add(
         fact::cached_bytes(moment),

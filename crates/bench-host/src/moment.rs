@@ -17,19 +17,19 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// What can be read now.
+    /// Reads the machine's present state.
     ///
     /// # Errors
     /// When the counters cannot be read.
     pub fn now(session: &Session<'_>) -> Result<Self, HostError> {
-        // A state that cannot be read at this moment is unknown, no failure.
+        // A state that cannot be read at this moment is unknown, which is no failure.
         let status = session.system().status(&session.target, &session.built);
         let counters = session.sampler.counters();
         let frame = Frame {
             at: session.now(),
             contents: read_all(&session.target, &counters.sources())?,
         };
-        // Nor is what its cache holds.
+        // The same holds for the cache's state.
         let cache = session.system().cache(&session.target, &session.built);
         Ok(Self {
             at: frame.at,

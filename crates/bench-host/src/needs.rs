@@ -1,4 +1,4 @@
-//! Whether a machine has the programs and kernel modules that are needed.
+//! Checks that a machine has the programs and kernel modules that are needed.
 
 use crate::error::HostError;
 use crate::machine::Machine;
@@ -7,10 +7,10 @@ use raidlab_shell::{Command, TOOL_FOLDERS, Target};
 use raidlab_systems::Need;
 use std::collections::BTreeSet;
 
-/// What is missing, each with how to get it; empty when nothing is.
+/// The missing programs and modules, each with how to get it; empty when nothing is missing.
 ///
 /// # Errors
-/// When the machine cannot be asked.
+/// When the machine cannot be queried.
 pub fn missing(machine: &Machine, needs: &[Need]) -> Result<Vec<String>, HostError> {
     let programs = programs(machine.target())?;
     let mut missing = Vec::new();
@@ -44,7 +44,7 @@ pub fn missing(machine: &Machine, needs: &[Need]) -> Result<Vec<String>, HostErr
     Ok(missing)
 }
 
-/// The names of all programs.
+/// The names of all programs in the folders of tools.
 fn programs(target: &dyn Target) -> Result<BTreeSet<String>, HostError> {
     let mut names = BTreeSet::new();
     for folder in TOOL_FOLDERS {
@@ -53,9 +53,8 @@ fn programs(target: &dyn Target) -> Result<BTreeSet<String>, HostError> {
     Ok(names)
 }
 
-/// A module is there when it is loaded or built in, or when it can be loaded,
-/// which is tried: md's levels are. A level that is built in and has no
-/// parameters shows in `/proc/mdstat` only, and so does bcache elsewhere.
+/// Whether the kernel has a module: loaded, built in, or loadable, which is tried. A built-in level
+/// of md without parameters shows in `/proc/mdstat` only; built-in bcache shows elsewhere.
 fn has_module(
     machine: &Machine,
     programs: &BTreeSet<String>,
@@ -70,7 +69,7 @@ fn has_module(
         let load = Command::changes("kldload", ["-n", name]);
         return Ok(target.output(&load)?.code == Some(0));
     }
-    // The kernel writes names of modules with underscores.
+    // The kernel spells module names with underscores.
     let spelled = name.replace('-', "_");
     let file_system = |text: String| {
         text.lines()
@@ -78,7 +77,7 @@ fn has_module(
     };
     let level = if name == "raid456" { "raid5" } else { name };
     let personality = |text: String| text.contains(&format!("[{level}]"));
-    // bcache built in shows by its folder of cache sets only.
+    // Built-in bcache shows only by its folder of cache sets.
     let sets = name == "bcache" && !target.list("/sys/fs/bcache")?.is_empty();
     if sets
         || target.list("/sys/module")?.contains(&spelled)

@@ -1,4 +1,4 @@
-//! Where jobs run: on the array's device, or in a folder of its file system.
+//! The place of jobs: the array's device, or a folder of its file system.
 
 use crate::error::HostError;
 use raidlab_inventory::System;
@@ -7,7 +7,7 @@ use raidlab_shell::{Command, Target};
 /// A device or a folder, with the bytes that jobs may use there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The device or the folder.
+    /// The path of the device or the folder.
     pub path: String,
     /// Whether tools that make files can run.
     pub is_folder: bool,
@@ -19,11 +19,11 @@ impl Place {
     /// A block device.
     ///
     /// # Errors
-    /// When its size cannot be had.
+    /// When its size cannot be read.
     pub fn device(target: &dyn Target, system: System, device: String) -> Result<Self, HostError> {
         let (command, field) = match system {
             System::Linux => (Command::reads("blockdev", ["--getsize64", &device]), 0),
-            // NAME, sectorsize, mediasize, ...
+            // The fields are NAME, sectorsize, mediasize, ...
             System::FreeBsd => (Command::reads("diskinfo", [&device]), 2),
         };
         let said = target.run(&command)?.stdout;
@@ -40,12 +40,12 @@ impl Place {
         })
     }
 
-    /// A folder: its capacity is what is free.
+    /// A folder, whose capacity is the free space.
     ///
     /// # Errors
-    /// When the free space cannot be had.
+    /// When the free space cannot be read.
     pub fn folder(target: &dyn Target, folder: String) -> Result<Self, HostError> {
-        // POSIX: a header, then device, blocks, used, available, in KiB.
+        // POSIX: a header line, then device, blocks, used, available, in KiB.
         let command = Command::reads("df", ["-P", "-k", &folder]);
         let said = target.run(&command)?.stdout;
         let line = said.lines().nth(1).unwrap_or_default();
@@ -62,7 +62,7 @@ impl Place {
         })
     }
 
-    /// A file to work on: in the folder, or the device itself.
+    /// The path of a file to work on: one in the folder, or the device itself.
     pub fn file(&self) -> String {
         if self.is_folder {
             format!("{}/raidlab.dat", self.path)

@@ -1,4 +1,4 @@
-//! What would be done, command by command, before anything is.
+//! The plan of an experiment: every command, shown before any runs.
 
 use crate::arguments::{self, Invocation};
 use crate::error::HostError;
@@ -17,7 +17,7 @@ use raidlab_systems::{Access, ArraySystem, Built, Need};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// What the experiment's array, file system and tools need.
+/// The programs and modules that the experiment's array, file system and tools need.
 ///
 /// # Errors
 /// When the subject cannot be built.
@@ -37,7 +37,7 @@ pub fn needs(experiment: &Experiment) -> Result<Vec<Need>, HostError> {
     Ok(needs)
 }
 
-/// Where jobs would run, and how much would be there.
+/// The place where jobs would run, with its capacity.
 fn place(experiment: &Experiment, system: &dyn ArraySystem, built: &Built) -> Place {
     let (path, is_folder) = match system.access(built) {
         Access::Device(device) if experiment.filesystem.is_none() => (device, false),
@@ -51,7 +51,7 @@ fn place(experiment: &Experiment, system: &dyn ArraySystem, built: &Built) -> Pl
     }
 }
 
-/// Every job with what its tool would be told.
+/// Every job with the invocation of its tool.
 ///
 /// # Errors
 /// When a tool cannot do its job there.
@@ -69,17 +69,16 @@ pub(crate) fn invocations<'a>(
         .collect()
 }
 
-/// Whether everything that happens to members can be made to happen, and at its
-/// time: a file system that must be unmounted for it cannot be while a job runs
-/// on it.
+/// Checks that every event of members can be carried out at its time: a file system that must be
+/// unmounted for it cannot be while a job runs on it.
 ///
 /// # Errors
 /// The first event that cannot.
 pub(crate) fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostError> {
     let system = &**spec(experiment)?;
     let mut then = built.clone();
-    // LVM lets a member go only from a volume that is not active, and a mounted
-    // one cannot be made so.
+    // LVM releases a member only from a deactivated volume, and a mounted one
+    // cannot be deactivated.
     let deactivates = |command: &Command| {
         let mut words = command.arguments.windows(2);
         words.any(|pair| pair == ["--activate", "n"])
@@ -246,7 +245,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What is done for a wait's condition to come about.
+    /// Writes what is done to reach a wait's condition.
     fn wait(&mut self, wait: Wait, system: &dyn ArraySystem, built: &Built) {
         let Wait::Until {
             condition: Condition::Clean,

@@ -1,5 +1,5 @@
-//! What a suite asks of each member's queue, written before the array is built and put back: its
-//! scheduler, and for which latency of reads it holds back writes.
+//! The tunables of each member's queue that a suite sets, written before the array is built and
+//! restored afterwards: its scheduler, and the read latency for which it throttles writes.
 
 use crate::error::HostError;
 use crate::machine::Machine;
@@ -10,23 +10,23 @@ use raidlab_lab::Experiment;
 use raidlab_shell::{Command, Target, TargetError};
 use raidlab_systems::Built;
 
-/// The files of a queue, below `/sys/block/DISK/queue`.
+/// The names of a queue's files, below `/sys/block/DISK/queue`.
 const SCHEDULER: &str = "scheduler";
 const THROTTLING: &str = "wbt_lat_usec";
 
-/// What sets the tunables of the members' queues, and what gives them back what they had.
+/// The commands that set the tunables of the members' queues, and those that restore them.
 #[derive(Debug, Clone, Default)]
 pub struct Queues {
-    /// Commands that set them, before the array is built.
+    /// Commands that set the tunables, before the array is built.
     pub set: Vec<Command>,
-    /// Commands that set what was there before, when the array is taken down.
+    /// Commands that restore the earlier values, when the array is taken down.
     pub restore: Vec<Command>,
-    /// The files that are written, and what they hold before that.
+    /// The files that are written, each with its earlier value.
     pub before: Vec<(String, String)>,
 }
 
-/// Looks what each member's queue has before it is changed: after a run that crashed nobody could
-/// say what had been there.
+/// Reads each member's queue before it is changed: after a crashed run the earlier values
+/// would be unknown.
 ///
 /// # Errors
 /// When the suite asks for what the machine's kernel does not have for a member.
@@ -55,7 +55,7 @@ pub fn queues(
             }
             let current = chosen(&held);
             all.set.push(write(&path, &wanted));
-            // What was set first is put back last.
+            // Values are restored in reverse order.
             all.restore.insert(0, write(&path, current));
             all.before.push((path, current.to_owned()));
         }
@@ -63,8 +63,8 @@ pub fn queues(
     Ok(all)
 }
 
-/// What a tunable holds. The throttling of a queue that never had one cannot be read, though it
-/// can be written (Linux block/blk-sysfs.c, `queue_wb_lat_show`): that is none.
+/// The value of a tunable. The throttling of a queue that never had one can be written, but not
+/// read (Linux block/blk-sysfs.c, `queue_wb_lat_show`): it counts as none.
 fn held(machine: &Machine, device: &str, path: &str, file: &str) -> Result<String, HostError> {
     match machine.target().read(path) {
         Err(error) if file == THROTTLING && error.is_missing() => {
@@ -76,7 +76,7 @@ fn held(machine: &Machine, device: &str, path: &str, file: &str) -> Result<Strin
     }
 }
 
-/// The device whose queue a member's requests are in: a partition has none of its own.
+/// The device whose queue takes a member's requests: a partition has no queue of its own.
 fn queue_of<'a>(machine: &'a Machine, device: &'a str) -> &'a str {
     let mut disks = machine.disks().iter().map(|chosen| &chosen.disk);
     let disk = disks.find(|disk| disk.device == device);
@@ -85,7 +85,8 @@ fn queue_of<'a>(machine: &'a Machine, device: &'a str) -> &'a str {
         .map_or(device, String::as_str)
 }
 
-/// Whether a member's kernel has a scheduler; it lists them so: `none [mq-deadline] kyber`.
+/// Checks that a member's kernel has a scheduler; the kernel lists them as
+/// `none [mq-deadline] kyber`.
 fn check(device: &str, listed: &str, wanted: &str) -> Result<(), HostError> {
     let mut words = listed.split_whitespace();
     if words.any(|word| word.trim_matches(['[', ']']) == wanted) {

@@ -1,4 +1,4 @@
-//! The time line: what members and array do, second by second.
+//! The time line: the work of members and array, second by second.
 //!
 //! One watch reads the kernel's counters and the array's state at the same
 //! moments, from its creation to its end, through jobs, waits and events. The
@@ -19,40 +19,39 @@ use std::time::{Duration, Instant};
 /// The time between two looks at the counters.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
 
-/// Between two frames, above which the time line says that it has a gap: the
-/// machine or the way to it was too busy to look.
+/// The time between two frames above which the time line shows a gap: the machine or the connection
+/// to it was too busy to look.
 const GAP: Duration = Duration::from_millis(2500);
 
 /// Samples the counters of one array and its members while an experiment runs.
 pub struct Sampler {
-    /// The looks at the machine; `None` once these have ended.
+    /// The frames read from the machine; `None` once reading has ended.
     frames: Option<Box<dyn Frames>>,
     counters: Counters,
-    /// How many of a frame's contents are the counters'; the rest is the
-    /// array's.
+    /// How many of a frame's contents are counters; the rest describe the array.
     counter_sources: usize,
-    /// When the watch began, on the experiment's clock.
+    /// The time on the experiment's clock at which the watch began.
     offset: Duration,
-    /// Kernel names, slot by slot.
+    /// The members' kernel names, slot by slot.
     members: Vec<String>,
     /// The array's own kernel name, where it is a block device.
     array: Option<String>,
     previous: Option<Snapshot>,
-    /// When the last frame was read, since the watch began.
+    /// The time of the last frame, since the watch began.
     last: Option<Duration>,
-    /// The last state with its time on the experiment's clock.
+    /// The last state of the array, with its time on the experiment's clock.
     status: Option<(Duration, ArrayStatus)>,
     series: BTreeMap<(String, &'static str), Vec<(u64, f64)>>,
     events: Vec<(u64, &'static str, String)>,
-    /// The states of the array, until somebody takes them.
+    /// The states of the array that have not been drained yet.
     looks: Vec<ArrayLook>,
 }
 
 impl Sampler {
-    /// Begins to watch; `begun` is the zero of the experiment's clock.
+    /// Begins to sample; `begun` is the zero of the experiment's clock.
     ///
     /// # Errors
-    /// When the machine cannot be watched.
+    /// When the machine cannot be sampled.
     pub fn new(
         target: &dyn Target,
         system: System,
@@ -65,7 +64,7 @@ impl Sampler {
         let mut sources = counters.sources();
         let counter_sources = sources.len();
         sources.extend(array_system.sources(built));
-        // Before the watch begins, so that no frame seems later than it is.
+        // Taken before the watch begins, so that no frame seems later than it is.
         let offset = begun.elapsed();
         Ok(Self {
             frames: Some(target.watch(sources, PERIOD)?),
@@ -87,7 +86,7 @@ impl Sampler {
         })
     }
 
-    /// Takes in what was read since the last call.
+    /// Processes what was read since the last call.
     ///
     /// # Errors
     /// When the machine can no longer be reached.
@@ -101,9 +100,9 @@ impl Sampler {
         Ok(())
     }
 
-    /// Ends the watch; what it has read is kept.
+    /// Ends the watch; frames already read are kept.
     pub fn stop(&mut self, system: &dyn ArraySystem, built: &Built) {
-        // A watch that has failed has nothing more to say.
+        // A watch that has failed has no more frames to give.
         self.poll(system, built).ok();
         self.frames = None;
     }
@@ -115,12 +114,12 @@ impl Sampler {
         Some((*at, status))
     }
 
-    /// What the machine counts.
+    /// The machine's counters, as a list of what is counted.
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// What was sampled since the last call.
+    /// The samples since the last call, as series.
     pub(crate) fn drain_series(&mut self, scope: &Scope) -> Vec<Series> {
         std::mem::take(&mut self.series)
             .into_iter()
@@ -133,7 +132,7 @@ impl Sampler {
             .collect()
     }
 
-    /// The changes of state since the last call.
+    /// The changes of the array's state since the last call, as events.
     pub fn drain_events(&mut self, scope: &Scope) -> Vec<EventRecord> {
         std::mem::take(&mut self.events)
             .into_iter()
@@ -147,7 +146,7 @@ impl Sampler {
             .collect()
     }
 
-    /// How the array was seen since the last call.
+    /// The states of the array since the last call.
     pub(crate) fn drain_looks(&mut self) -> Vec<ArrayLook> {
         std::mem::take(&mut self.looks)
     }
@@ -173,7 +172,7 @@ impl Sampler {
             }
         }
         let contents = frame.contents.get(self.counter_sources..).unwrap_or(&[]);
-        // While members come and go a read may be torn; the next one is not.
+        // While members come and go a read may be torn; the next one will not be.
         let Ok(status) = system.interpret(built, contents) else {
             return;
         };
@@ -205,8 +204,8 @@ impl Sampler {
                 self.add(series::member(slot, what), unit, at_ns, value);
             }
         }
-        // An array that is no block device is seen by its members only: what
-        // they do together, copying in the background and redundancy included.
+        // An array that is no block device is measured by its members only: the sum of their work,
+        // background copying and redundancy included.
         let array = self.array.as_ref();
         if let Some(device) = array.and_then(|name| activity.devices.get(name)) {
             read = device.read_rate().0;
@@ -245,12 +244,12 @@ pub fn kernel_name(device: &str) -> &str {
     device.strip_prefix("/dev/").unwrap_or(device)
 }
 
-/// Nanoseconds of a time that an experiment can last.
+/// A time of an experiment in nanoseconds.
 pub fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A kind of background copying.
+/// The operation of a kind of background copying.
 pub(crate) const fn sync_operation(kind: SyncKind) -> Operation {
     match kind {
         SyncKind::Resync => Operation::Resync,
@@ -260,7 +259,7 @@ pub(crate) const fn sync_operation(kind: SyncKind) -> Operation {
     }
 }
 
-/// The array in mdstat's letters: `U` for a member that is up to date.
+/// The array's state in mdstat's letters: `U` for a member that is up to date.
 pub fn letters(status: &ArrayStatus) -> String {
     let letter = |state: &MemberState| match state {
         MemberState::InSync => Some('U'),
@@ -271,8 +270,8 @@ pub fn letters(status: &ArrayStatus) -> String {
     format!("[{letters}]")
 }
 
-/// A state of the array, in everybody's words. Whatever has changed since the state
-/// before did so between the two.
+/// A state of the array in the words that all benches share. A change since the previous state
+/// happened somewhere between the two.
 fn look(at: Nanos, status: &ArrayStatus) -> ArrayLook {
     ArrayLook {
         at,
@@ -287,7 +286,7 @@ fn look(at: Nanos, status: &ArrayStatus) -> ArrayLook {
     }
 }
 
-/// A health in a word.
+/// A health as one word.
 pub(crate) const fn health_name(health: Health) -> &'static str {
     match health {
         Health::Optimal => "optimal",

@@ -1,9 +1,8 @@
 //! One experiment on a machine: the array built, used, and taken down.
 //!
-//! Whatever happens, what was built is taken down ([`Standing`]): at the end,
-//! after an error, when the run is interrupted, and when the thread panics.
-//! Only a killed process leaves anything, and [`cleanup`](crate::cleanup) finds
-//! that.
+//! Whatever happens, what was built is taken down ([`Standing`]): at the end, after an error, when
+//! the run is interrupted, and when the thread panics. Only a killed process leaves something
+//! behind, and [`cleanup`](crate::cleanup) finds that.
 
 use crate::error::HostError;
 use crate::machine::{Machine, PREFIX};
@@ -25,13 +24,13 @@ use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the device of an array may stay after that was stopped.
+/// The time that the device of a stopped array may take to disappear.
 const GOING: Duration = Duration::from_secs(5);
 
-/// Commands that ran, each with its time.
+/// The commands that ran, each with its time.
 type Journal = Arc<Mutex<Vec<CommandRecord>>>;
 
-/// An experiment under way.
+/// An experiment in progress on a machine.
 pub struct Session<'a> {
     pub machine: &'a Machine,
     pub experiment: &'a Experiment,
@@ -40,32 +39,33 @@ pub struct Session<'a> {
     pub built: Built,
     pub place: Place,
     pub sampler: Sampler,
-    /// The machine's other disks.
+    /// The traffic of the machine's other disks.
     pub foreign: Foreign,
     begun: Instant,
     journal: Journal,
     events: Vec<EventRecord>,
-    /// What the suite has done to members.
+    /// The suite's changes to the members.
     pub deeds: Deeds,
-    /// When the last event was over.
+    /// The time at which the last event was over.
     changed: Duration,
     standing: Standing<'a>,
-    /// After what stands: its devices' names mean the same disks to the end.
+    /// The claims on the members, released after the array is taken down: until the end its
+    /// devices' names mean the same disks.
     _claims: Claims,
 }
 
-/// The members of this machine, held from the last look at them to the end.
+/// The claims on this machine's members, held from the last check to the end.
 enum Claims {
-    /// The members are open for this program alone: nobody else can use them.
+    /// The members are open for this program alone: no other program can use them.
     Exclusive(Vec<Claim>),
-    /// The array's own tools claim them; no other disk can get their names.
+    /// The array's own tools claim the members; no other disk can get their names.
     Shared { _held: Vec<File> },
 }
 
 impl Claims {
-    /// Before a command of the build: what makes the disks blank runs while they are
-    /// held, anything else claims them itself. `wipefs` would refuse a disk that is
-    /// held, even by us.
+    /// Prepares a command of the build: `wipefs` runs while the disks are held, and is forced, as
+    /// it refuses a held disk, even one held by us. Any other command claims the disks itself, so
+    /// they are released for it.
     fn admit(&mut self, mut command: Command) -> Result<Command, HostError> {
         match self {
             Self::Exclusive(claims) if !claims.is_empty() && command.program == "wipefs" => {
@@ -90,7 +90,7 @@ impl Claims {
     }
 }
 
-/// Nothing of another run, or of one that was killed, is on the machine.
+/// Checks that nothing of another run, or of a killed one, is on the machine.
 fn check_nothing_is_left(machine: &Machine, spec: &ArraySpec) -> Result<(), HostError> {
     let own = format!("{PREFIX}0");
     let left = spec.find(machine.target(), PREFIX)?;
@@ -111,14 +111,14 @@ fn check_nothing_is_left(machine: &Machine, spec: &ArraySpec) -> Result<(), Host
     })
 }
 
-/// Nothing of somebody else's has a name that our array is going to have: the build would
-/// fail, and what it leaves would be taken down by that name.
+/// Checks that no foreign object has a name that our array is going to have: the build would fail,
+/// and taking down by that name would remove it.
 fn check_names_are_free(
     target: &dyn Target,
     system: &dyn ArraySystem,
     built: &Built,
 ) -> Result<(), HostError> {
-    // The one before may have been stopped just now.
+    // The previous array may have been stopped just now.
     let deadline = Instant::now() + GOING;
     for path in system.own_paths(built) {
         while target.resolve(&path).is_ok() {
@@ -185,7 +185,7 @@ impl<'a> Session<'a> {
         };
         let place = mount(machine, experiment, &target, system, &built)?;
         let members = built.members.iter().map(|member| member.device.clone());
-        // Nothing says of a ZFS volume's device that it lies above the members.
+        // No file shows that a ZFS volume's device lies above the members.
         let above = array.iter().map(|name| format!("/dev/{name}"));
         let own: Vec<String> = members.chain(above).collect();
         let sampler = Sampler::new(&target, machine.system(), system, &built, array, begun)?;
@@ -214,12 +214,12 @@ impl<'a> Session<'a> {
         self.begun.elapsed()
     }
 
-    /// What builds, changes and takes down the array under test.
+    /// The system that builds, changes and takes down the array under test.
     pub fn system(&self) -> &'a dyn ArraySystem {
         &**self.spec
     }
 
-    /// The whole experiment, as the place of a record.
+    /// The scope of the whole experiment, for records.
     pub fn scope(&self) -> Scope {
         Scope {
             host: self.machine.name().to_owned(),
@@ -227,7 +227,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Writes down that something happened.
+    /// Records that something happened.
     pub fn note(&mut self, kind: &str, member: Option<u32>, text: String) {
         let event = EventRecord {
             scope: self.scope(),
@@ -239,7 +239,7 @@ impl<'a> Session<'a> {
         self.events.push(event);
     }
 
-    /// Takes in what the sampler has read.
+    /// Processes what the sampler has read.
     ///
     /// # Errors
     /// When the machine can no longer be reached.
@@ -248,7 +248,7 @@ impl<'a> Session<'a> {
         self.sampler.poll(system, &self.built)
     }
 
-    /// Everything written down since the last call, as records of `scope`.
+    /// All records since the last call, in `scope`.
     pub fn drain(&mut self, scope: &Scope) -> Records {
         let whole = self.scope();
         let mut events = std::mem::take(&mut self.events);
@@ -267,7 +267,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Something happens to a member.
+    /// Carries out an event of a member.
     ///
     /// # Errors
     /// When the array cannot do it, or a command fails.
@@ -295,7 +295,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// A check of the whole array begins.
+    /// Begins a check of the whole array.
     ///
     /// # Errors
     /// When the array cannot do it, or a command fails.
@@ -306,16 +306,15 @@ impl<'a> Session<'a> {
         self.carry_out(&commands)
     }
 
-    /// The array's state as it was seen after `since` and after the last
-    /// event; `None` where it has not been looked at since.
+    /// The array's state after `since` and after the last event; `None` where it has not
+    /// been read since.
     pub(crate) fn status_since(&self, since: Duration) -> Option<&ArrayStatus> {
         let (at, status) = self.sampler.status()?;
         (at >= since.max(self.changed)).then_some(status)
     }
 
-    /// Whether nothing is copied and nothing is going to be: every member is
-    /// up to date but those that the suite has taken out, and no spare waits to
-    /// step in for them.
+    /// Whether nothing is being copied or about to be: every member is up to date, except those
+    /// that the suite has taken out, and no spare waits to replace them.
     pub fn settled(&self, status: &ArrayStatus) -> bool {
         let mut states = status.members.iter().copied();
         let spare = states.clone().any(|state| state == MemberState::Spare);
@@ -335,18 +334,18 @@ impl<'a> Session<'a> {
     /// Takes everything down.
     ///
     /// # Errors
-    /// When something is still there afterwards.
+    /// When something is left afterwards.
     pub fn end(&mut self) -> Result<(), HostError> {
-        // Its looks would keep a file system busy.
+        // The sampler's looks would keep a file system busy.
         self.sampler.stop(&**self.spec, &self.built);
         self.standing.take_down()
     }
 }
 
-/// How the experiment's subject is built.
+/// The specification by which the experiment's subject is built.
 ///
 /// # Errors
-/// When only the model knows it.
+/// When only the model knows the subject.
 pub fn spec(experiment: &Experiment) -> Result<&ArraySpec, HostError> {
     let subject = &experiment.subject;
     subject.build.as_ref().ok_or_else(|| HostError::Unsuitable {
@@ -370,14 +369,14 @@ pub fn built(machine: &Machine, experiment: &Experiment) -> Result<Built, HostEr
     })
 }
 
-/// Waits for a device: `/dev/mirror/x` and `/dev/zvol/x` come a moment after
-/// the command that makes them has ended.
+/// Waits for a device: `/dev/mirror/x` and `/dev/zvol/x` appear a moment after the end of the
+/// command that makes them.
 fn appear(target: &dyn Target, device: &str) -> Result<(), HostError> {
     const LIMIT_S: u64 = 20;
     let deadline = Instant::now() + Duration::from_secs(LIMIT_S);
     while target.resolve(device).is_err() {
         if Instant::now() >= deadline {
-            // A machine that is gone says so, and is not one that lacks a device.
+            // An unreachable machine fails here, and is not taken for one that lacks a device.
             target.output(&Command::reads("true", [""; 0]))?;
             return Err(HostError::Late {
                 what: format!("{device} did not appear"),
@@ -389,7 +388,7 @@ fn appear(target: &dyn Target, device: &str) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Makes and mounts the file system, if there is one to be made.
+/// Makes and mounts the file system, if the experiment has one.
 fn mount(
     machine: &Machine,
     experiment: &Experiment,
@@ -433,7 +432,7 @@ pub(crate) fn make_and_mount(
     Ok(commands)
 }
 
-/// The commands of an event, behind which the member is away or there.
+/// The commands of an event, after which the member is away or present.
 pub(crate) fn event_commands(
     event: Event,
     system: &dyn ArraySystem,
@@ -456,8 +455,7 @@ fn kernel_device(target: &dyn Target, device: &str) -> String {
     kernel_name(resolved.as_deref().unwrap_or(device)).to_owned()
 }
 
-/// What is kept of an exchange: commands that changed something, and those
-/// that failed.
+/// The record of an exchange, kept for commands that changed something, and for those that failed.
 fn record(exchange: &Exchange) -> Option<CommandRecord> {
     let (Request::Command(command), Answer::Output(output)) = (&exchange.request, &exchange.answer)
     else {

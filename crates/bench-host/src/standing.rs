@@ -1,10 +1,9 @@
-//! What stands on a machine until it is taken down.
+//! A guard over what was built on a machine, which takes it down again.
 //!
-//! The guard exists before the first command of the build, so that an error in
-//! any of them, in the file system or in the first look at the array, and a
-//! panic anywhere, end as the experiment's end does: everything is taken down.
-//! Taking down goes on after a command that fails, as a crash may have left
-//! any part of it; whether something is left is asked afterwards.
+//! The guard exists before the first command of the build, so that an error in any command, in the
+//! file system or in the first look at the array, and a panic anywhere, end as the experiment's end
+//! does: everything is taken down. Taking down continues after a command that fails, as a crash may
+//! have left any part of it; whether something is left is checked afterwards.
 
 use crate::error::HostError;
 use crate::machine::Machine;
@@ -15,10 +14,10 @@ use raidlab_systems::{ArraySystem, Built};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often everything is tried again while something is left.
+/// The number of times that taking down is tried again while something is left.
 const ATTEMPTS: u32 = 5;
-/// How long an unmount is tried: the sampler's own look at a file system
-/// (`btrfs scrub status`) keeps it busy for a moment.
+/// The time for which an unmount is retried: the sampler's own look at a file system (`btrfs scrub
+/// status`) keeps it busy for a moment.
 const BUSY: Duration = Duration::from_secs(30);
 /// The time between two tries to take something down.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -30,9 +29,9 @@ pub struct Standing<'a> {
     pub system: &'a dyn ArraySystem,
     pub target: Observed<Arc<dyn Target>>,
     pub built: Built,
-    /// What puts back that of which taking down an array knows nothing.
+    /// The commands that restore what taking down the array does not cover.
     pub restore: Vec<Command>,
-    /// Whether it was tried already; dropping it tries no more then.
+    /// Whether taking down was tried already; dropping the guard does not try again then.
     pub down: bool,
 }
 
@@ -40,7 +39,7 @@ impl Standing<'_> {
     /// Takes everything down.
     ///
     /// # Errors
-    /// When something is still there afterwards, or nobody can say.
+    /// When something is left afterwards, or it cannot be told.
     pub(crate) fn take_down(&mut self) -> Result<(), HostError> {
         self.down = true;
         let mut commands = take_down_commands(self.experiment, self.system, &self.built);
@@ -52,7 +51,7 @@ impl Standing<'_> {
                 std::thread::sleep(Duration::from_secs(1));
             }
             for command in &commands {
-                // Whatever comes of it: what counts is what is left.
+                // Errors are ignored here: what counts is what is left.
                 self.target.output(command).ok();
             }
             left = self.left();
@@ -69,7 +68,7 @@ impl Standing<'_> {
         }
     }
 
-    /// What of the array is still there, in words; `None` if nothing is.
+    /// The parts of the array that are left, in words; `None` if there are none.
     fn left(&self) -> Result<Option<String>, HostError> {
         let mounted = mounts(&self.target, self.machine.system(), self.machine.folder())?;
         if let Some(folder) = mounted.iter().find(|folder| **folder == self.built.folder) {
@@ -86,7 +85,7 @@ impl Standing<'_> {
 impl Drop for Standing<'_> {
     fn drop(&mut self) {
         if !self.down {
-            // An error or a panic is under way, and it is the one to tell.
+            // An error or a panic is under way, and is the one to report.
             self.take_down().ok();
         }
     }
@@ -106,7 +105,7 @@ pub(crate) fn take_down_commands(
     commands
 }
 
-/// Runs a command; an unmount is tried again while the file system is busy.
+/// Runs a command; an unmount is retried while the file system is busy.
 ///
 /// # Errors
 /// As [`Target::run`].
@@ -124,11 +123,10 @@ pub(crate) fn run_patiently(target: &dyn Target, command: &Command) -> Result<Ou
     }
 }
 
-/// The folders below `folder` that something is mounted on, the innermost
-/// first.
+/// The mount points below `folder`, the innermost first.
 ///
 /// # Errors
-/// When the machine cannot be asked.
+/// When the machine cannot be queried.
 pub fn mounts(
     target: &dyn Target,
     system: System,

@@ -1,9 +1,8 @@
-//! What is known of an array and its file system once they are built: the
-//! settings in force, and the same in the words that the audit reads.
+//! Facts about an array and its file system once they are built: the settings in force, and the
+//! same in the words that the audit reads.
 //!
-//! Systems name settings in their own words. The few that rules need whatever
-//! the system (a chunk, a stripe, compression) are translated here, and nowhere
-//! else.
+//! Systems name settings in their own words. The few that rules need whatever the system (a chunk,
+//! a stripe, compression) are translated here, and nowhere else.
 
 use crate::error::HostError;
 use crate::facts::Facts;
@@ -14,11 +13,10 @@ use raidlab_shell::{Command, Target, TargetError};
 use raidlab_store::{Records, Setting, fact};
 use raidlab_systems::{Access, ArraySpec, FileSystemKind, ReadBack};
 
-/// The bench's own word for what it did not read anywhere.
+/// The source of facts that the bench did not read anywhere, but knows from the suite.
 const SUITE: &str = "suite";
 
-/// Settings in force, and whether those asked for are; and the facts of the
-/// subject.
+/// The settings in force, whether the requested ones are, and the facts of the subject.
 ///
 /// # Errors
 /// When they cannot be read.
@@ -76,7 +74,7 @@ fn of_array(facts: &mut Facts, spec: &ArraySpec, count: usize, found: &[ReadBack
     let written = spec.member_bytes_per_byte(count);
     facts.maybe(fact::ARRAY_MEMBER_BYTES_PER_BYTE, written, "", SUITE);
     facts.flag(fact::ARRAY_COPIES_ON_WRITE, spec.copies_on_write(), SUITE);
-    // (the system's word, ours, its unit)
+    // The system's word, ours, and its unit.
     let words = [
         ("chunk", fact::ARRAY_CHUNK_BYTES, "bytes"),
         ("stripe_size", fact::ARRAY_CHUNK_BYTES, "bytes"),
@@ -95,7 +93,7 @@ fn of_array(facts: &mut Facts, spec: &ArraySpec, count: usize, found: &[ReadBack
         let Some((_, name, unit)) = words.iter().find(|(word, ..)| *word == setting.name) else {
             continue;
         };
-        // Without `-p` zpool adds a unit.
+        // Without `-p` zpool appends a unit.
         let value = setting.found.trim_end_matches(['%', 'x']);
         let number = !unit.is_empty() || name.ends_with("ratio");
         if number && value.parse::<f64>().is_err() {
@@ -127,7 +125,7 @@ fn of_array(facts: &mut Facts, spec: &ArraySpec, count: usize, found: &[ReadBack
 fn of_filesystem(facts: &mut Facts, session: &Session<'_>, found: &[ReadBack]) {
     let own = session.spec.has_own_file_system();
     let Some(spec) = &session.experiment.filesystem else {
-        // btrfs and ZFS have no tables to be written in the background.
+        // btrfs and ZFS have no tables that are written later in the background.
         facts.flag(fact::FILESYSTEM_LAZY, false, SUITE);
         if own && session.place.is_folder {
             facts.add(fact::FILESYSTEM_TYPE, session.spec.name(), "", SUITE);
@@ -139,7 +137,7 @@ fn of_filesystem(facts: &mut Facts, session: &Session<'_>, found: &[ReadBack]) {
     facts.add(fact::FILESYSTEM_TYPE, spec.kind.name(), "", SUITE);
     facts.add(fact::FILESYSTEM_OPTIONS, spec.options.join(" "), "", SUITE);
     let lazy = spec.options.iter().any(|word| word.contains("lazy_"));
-    // Unless the suite says otherwise, everything is written at once.
+    // Unless the suite says otherwise, all tables are written at once.
     if !lazy {
         facts.flag(fact::FILESYSTEM_LAZY, false, SUITE);
     }
@@ -160,7 +158,7 @@ fn of_filesystem(facts: &mut Facts, session: &Session<'_>, found: &[ReadBack]) {
             text.parse::<u64>().ok()
         }
     };
-    // Both ext4 and XFS count it in blocks.
+    // ext4 and XFS both count the width in blocks.
     if let (Some(width), Some(block)) = (number("stripe_width"), number("block_size")) {
         let bytes = width.saturating_mul(block);
         facts.add(fact::FILESYSTEM_STRIPE_BYTES, bytes, "bytes", "file system");
@@ -190,8 +188,8 @@ fn of_members(facts: &mut Facts, session: &Session<'_>) {
     }
 }
 
-/// The version of the program that built the array; of ZFS the module's, where
-/// it tells.
+/// Adds the version of the program that built the array; for ZFS that of the module, where
+/// it is reported.
 fn version(facts: &mut Facts, session: &Session<'_>) -> Result<(), HostError> {
     let Some((program, arguments)) = session.spec.version_command() else {
         return Ok(());
@@ -218,12 +216,12 @@ fn number_in(text: &str) -> Option<&str> {
     })
 }
 
-/// What the members' drives say of their health at the end of an experiment.
-/// A drive that cannot be asked says nothing: the measurements stand.
+/// The health that the members' drives report at the end of an experiment. A drive that cannot be
+/// queried reports nothing: the measurements stand.
 pub fn health(session: &Session<'_>) -> Records {
     let mut facts = Facts::new(session.scope());
     for member in &session.built.members {
-        // A loop device is no drive.
+        // A loop device has no drive's health.
         if member.backing.is_some() {
             continue;
         }

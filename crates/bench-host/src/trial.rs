@@ -12,10 +12,10 @@ use raidlab_shell::{Command, Target, TargetError};
 use raidlab_units::Bytes;
 use std::time::{Duration, Instant};
 
-/// How the files' names begin.
+/// The beginning of the files' names.
 pub const FILE_PREFIX: &str = "raidlab-disk-";
 
-/// How long a loop device may be held by somebody who only looks at it, as udev does.
+/// The time for which another program that only looks at a loop device, as udev does, may hold it.
 const BUSY: Duration = Duration::from_secs(3);
 
 /// The files of `count` trial disks in `folder`.
@@ -26,13 +26,12 @@ pub fn files(folder: &str, count: usize) -> Vec<String> {
         .collect()
 }
 
-/// Makes loop devices of `size` on sparse files, which were written down on the
-/// machine ([`Marks`]) before, and returns their device nodes.
+/// Makes loop devices of `size` on sparse files, which were recorded on the machine ([`Marks`])
+/// before, and returns their device nodes.
 ///
 /// # Errors
-/// When one of the files is there already, since it is somebody else's; when the folder has
-/// no room for all of them; when a file or a loop device cannot be made: those
-/// made before are removed.
+/// When one of the files exists already, since it is foreign; when the folder has no room for all
+/// of them; when a file or a loop device cannot be made: those made before are removed.
 pub fn make(
     target: &dyn Target,
     system: System,
@@ -59,8 +58,8 @@ pub fn make(
         match make_one(target, file, size) {
             Ok(device) => devices.push(device),
             Err(error) => {
-                // The first error tells more than what undoing might meet. A file that
-                // has come to be there meanwhile is not ours.
+                // The first error is more useful than those of the cleanup. A file that has
+                // appeared meanwhile is not ours.
                 remove(target, &files[..made]).ok();
                 return Err(error);
             }
@@ -69,8 +68,8 @@ pub fn make(
     Ok(devices)
 }
 
-/// The files are sparse, and jobs fill them: a file system that has no room for that would be
-/// full, and whoever else writes to it stopped.
+/// Checks that the file system has room for the files: they are sparse, and jobs fill them. A full
+/// file system would stop every other writer.
 fn check_room(target: &dyn Target, files: &[String], size: Bytes) -> Result<(), HostError> {
     let Some((folder, _)) = files.first().and_then(|file| file.rsplit_once('/')) else {
         return Ok(());
@@ -90,14 +89,14 @@ fn check_room(target: &dyn Target, files: &[String], size: Bytes) -> Result<(), 
 }
 
 fn make_one(target: &dyn Target, file: &str, size: Bytes) -> Result<String, HostError> {
-    // Many may write into the folder: what is there by now, a link above all, is not
-    // opened, and a file that cannot be filled does not stay.
+    // The folder may be writable for others: an existing file, above all a link, is not opened, and
+    // a file that cannot be filled is removed.
     let script =
         r#"set -C && : >"$1" && { truncate --size "$2" "$1" || { rm -f "$1"; exit 1; }; }"#;
     let words = ["-c", script, "sh", file, &size.0.to_string()];
     target.run(&Command::changes("sh", words))?;
-    // Without the page cache between loop device and file, where its file
-    // system can: else every array on it is as fast as memory.
+    // Without the page cache between loop device and file, where the file system supports it: else
+    // every array on it would be as fast as memory.
     let direct = ["--direct-io=on", "--find", "--show", "--", file];
     let attached = match target.run(&Command::changes("losetup", direct)) {
         Err(TargetError::Failed { .. }) => {
@@ -114,7 +113,7 @@ fn make_one(target: &dyn Target, file: &str, size: Bytes) -> Result<String, Host
     }
 }
 
-/// The loop devices on a file, by whatever path they were made.
+/// The loop devices on a file, whatever path they were made with.
 fn attached(target: &dyn Target, file: &str) -> Result<Vec<String>, HostError> {
     let words = ["--associated", file, "--noheadings", "--output", "NAME"];
     let listed = target.run(&Command::reads("losetup", words))?.stdout;
@@ -137,7 +136,7 @@ pub fn remove(target: &dyn Target, files: &[String]) -> Result<Vec<String>, Host
             target.run(&Command::changes("losetup", ["--detach", &device]))?;
             removed.push(format!("{device} on {file}"));
         }
-        // The kernel keeps a device that is in use, and says that it is detached.
+        // The kernel keeps a device that is in use, but reports it as detached.
         let deadline = Instant::now() + BUSY;
         while let Some(device) = attached(target, file)?.first() {
             if Instant::now() >= deadline {

@@ -1,32 +1,33 @@
-//! Tunables of the kernel that outlive an array, and what they held before a run.
+//! Tunables of the kernel that outlive an array, and their values before a run.
 //!
-//! A run puts them back when it takes its array down. One that is killed cannot, and
-//! nobody could tell later what they held: so that stands among the [`Marks`](crate::Marks), and
-//! [`cleanup`](crate::cleanup()) puts it back.
+//! A run restores them when it takes its array down. A killed run cannot, and the earlier values
+//! would be lost: so they are among the [`Marks`](crate::Marks), and
+//! [`cleanup`](crate::cleanup()) restores them.
 
 use crate::error::HostError;
 use raidlab_shell::{Command, Target};
 use serde::{Deserialize, Serialize};
 
-/// What tells one start of a Linux machine from another.
+/// The file whose text differs between two boots of a Linux machine.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 /// A tunable that a run changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tunable {
-    /// Its file: `/sys/block/sdb/queue/scheduler`.
+    /// The tunable's file: `/sys/block/sdb/queue/scheduler`.
     pub path: String,
-    /// What it held.
+    /// The value before the run.
     pub before: String,
-    /// The start of the machine in which that was so: after another one the kernel has
-    /// its own values again, and the file may be another disk's.
+    /// The boot during which that value held: after another one the kernel has its own values
+    /// again, and the file may be another disk's.
     pub boot: String,
 }
 
-/// What tunables hold now, each a file and a value that was read, for [`Marks`](crate::Marks).
+/// The present values of tunables, each a file and a value that was
+/// read, for [`Marks`](crate::Marks).
 ///
 /// # Errors
-/// When the machine cannot be asked.
+/// When the machine cannot be queried.
 pub fn before(target: &dyn Target, values: &[(String, String)]) -> Result<Vec<Tunable>, HostError> {
     let boot = target.read(BOOT)?.trim().to_owned();
     let tunables = values.iter().map(|(path, before)| Tunable {
@@ -42,17 +43,17 @@ pub fn write(path: &str, value: &str) -> Command {
     Command::changes("tee", [path]).input(format!("{value}\n"))
 }
 
-/// The chosen one of `none [mq-deadline] kyber`; the text of a file without a choice.
+/// The chosen word of `none [mq-deadline] kyber`; the whole text of a file without a choice.
 pub fn chosen(text: &str) -> &str {
     let mut words = text.split_whitespace();
     let marked = words.find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
     marked.unwrap_or(text.trim())
 }
 
-/// Those that hold something else now.
+/// The tunables that have another value now.
 ///
 /// # Errors
-/// When the machine cannot be asked.
+/// When the machine cannot be queried.
 pub fn changed<'a>(
     target: &dyn Target,
     tunables: &'a [Tunable],
@@ -66,7 +67,7 @@ pub fn changed<'a>(
         match target.read(&one.path) {
             Ok(text) if chosen(&text) != one.before => changed.push(one),
             Ok(_) => {}
-            // The disk has gone, and its tunables with it.
+            // The disk is gone, and its tunables with it.
             Err(error) if error.is_missing() => {}
             Err(error) => return Err(error.into()),
         }

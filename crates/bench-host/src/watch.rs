@@ -1,4 +1,4 @@
-//! Who is told how far an experiment is, and asked whether it should go on.
+//! The connection to an observer: reports how far an experiment is, and asks whether to continue.
 
 use crate::error::HostError;
 use crate::sampler::nanoseconds;
@@ -7,7 +7,7 @@ use raidlab_lab::{Observer, Progress};
 use raidlab_units::Nanos;
 use std::time::Duration;
 
-/// An observer, told of the step that goes on.
+/// An observer, with the step that it is told about.
 pub struct Watch<'a> {
     pub observer: &'a mut dyn Observer,
     pub step: usize,
@@ -15,8 +15,8 @@ pub struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Is called again and again while a step goes on; `now` is the time since the
-    /// experiment began.
+    /// Reports progress, again and again during a step; `now` is the time since
+    /// the experiment began.
     pub fn look(&mut self, now: Duration) {
         self.observer.progress(Progress {
             step: self.step,
@@ -25,10 +25,10 @@ impl Watch<'_> {
         });
     }
 
-    /// Whether the step goes on.
+    /// Checks that the step should continue.
     ///
     /// # Errors
-    /// [`HostError::Interrupted`] where it should be stopped now.
+    /// [`HostError::Interrupted`] when it should be stopped now.
     pub fn check(&self) -> Result<(), HostError> {
         match self.observer.cancelled() {
             true => Err(HostError::Interrupted),
@@ -36,10 +36,10 @@ impl Watch<'_> {
         }
     }
 
-    /// Takes what was sampled, and says so; returns the time since the experiment began.
+    /// Processes new samples and reports progress. Returns the time since the experiment began.
     ///
     /// # Errors
-    /// As [`Self::check`]; when the machine cannot be asked.
+    /// As [`Self::check`]; when the machine cannot be queried.
     pub fn poll(&mut self, session: &mut Session<'_>) -> Result<Duration, HostError> {
         self.check()?;
         session.poll()?;

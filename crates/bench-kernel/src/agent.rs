@@ -1,11 +1,9 @@
-//! The first program in the guest: makes a system of the bare kernel, runs an
-//! experiment with the host bench over the modelled disks, and hands out what
-//! comes of it.
+//! The first program in the guest: makes a system of the bare kernel, runs an experiment with the
+//! host bench over the modelled disks, and hands out the results.
 //!
-//! For the host bench the guest is a machine as any other; that its clock is
-//! virtual and its disks are models it does not know. Rows, records and the end
-//! go out as frames on a console of their own. When all is said the machine is
-//! switched off.
+//! For the host bench the guest is a machine as any other; it does not know that its clock is
+//! virtual and its disks are models. Rows, records and the end go out as frames on a console of
+//! their own. When all is said the machine is switched off.
 
 pub(crate) mod disks;
 mod udev;
@@ -25,17 +23,18 @@ use std::path::Path;
 /// The guest's console to which the agent writes its frames.
 const CONSOLE: &str = "/dev/tty1";
 
-/// What the host bench calls the machine that it runs on.
+/// The name by which the host bench calls the machine that it runs on.
 pub const MACHINE: &str = "localhost";
 
-/// Of its own accord fio reads the processor's counter, whose time is real.
+/// The clock that fio is told to read: by itself it reads the processor's counter, whose
+/// time is real.
 const FIO_CLOCK: &str = "clock_gettime";
 
-/// Between two words on how far an experiment is.
+/// The time between two messages on how far an experiment is.
 const PROGRESS: Nanos = Nanos::SECOND;
 
-/// File systems that programs expect: what, where. `/tmp` and `/run` are folders
-/// of the first file system, which is in memory too.
+/// The file systems that programs expect, each with the place where it is mounted. `/tmp` and
+/// `/run` are folders of the first file system, which is in memory too.
 const MOUNTS: [(&str, &str); 5] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
@@ -52,7 +51,7 @@ pub fn devices(count: usize) -> Vec<String> {
         .collect()
 }
 
-/// `vda` to `vdz`, then `vdaa`, as the kernel's virtio_blk names them.
+/// The name of a disk as the kernel's virtio_blk gives it: `vda` to `vdz`, then `vdaa`.
 fn device_name(index: usize) -> String {
     let mut letters = Vec::new();
     let mut rest = index + 1;
@@ -98,14 +97,14 @@ fn cannot(what: impl Into<String>) -> impl FnOnce(io::Error) -> AgentError {
     |source| AgentError::System { what, source }
 }
 
-/// User-Mode Linux tells in `/proc/cpuinfo` on which machine and kernel it runs; in the
-/// file's place stands one that does not.
+/// Hides the host: User-Mode Linux tells in `/proc/cpuinfo` on which machine and kernel it runs; in
+/// the file's place stands one that does not.
 fn hide_host() -> io::Result<()> {
     const TOLD: &str = "/proc/cpuinfo";
     const INSTEAD: &str = "/run/cpuinfo";
     const ROOM: usize = 4096;
-    // Into room of one size, or the length of the machine's name decides where the memory of
-    // all that follows lies, and rows change with it.
+    // The text goes into room of one size, or the length of the machine's name would decide where
+    // the memory of all that follows lies, and rows would change with it.
     let mut told = String::with_capacity(ROOM);
     let file = File::open(TOLD)?;
     file.take(ROOM as u64).read_to_string(&mut told)?;
@@ -120,10 +119,10 @@ fn without_host(cpuinfo: &str) -> String {
     lines.filter(|line| !is_host(line)).collect()
 }
 
-/// Runs an experiment on the guest's disks and hands out what comes of it.
+/// Runs an experiment on the guest's disks and hands out the results.
 ///
 /// # Errors
-/// When that cannot be handed out.
+/// When these cannot be handed out.
 pub fn serve(experiment: Result<Experiment, Vec<String>>) -> Result<(), AgentError> {
     let mut outlet = Outlet::open(Path::new(CONSOLE))?;
     let ended = match experiment {
@@ -164,7 +163,7 @@ fn run(experiment: &Experiment, outlet: &mut Outlet) -> Ended {
 
 /// Switches the machine off.
 pub fn end() {
-    // It can only fail for who is not the first program.
+    // The call can only fail in a program that is not the first one.
     let _ = rustix::system::reboot(rustix::system::RebootCommand::PowerOff);
 }
 
@@ -229,25 +228,25 @@ impl Observer for Outlet {
         self.send(&Message::Cell(Box::new(result)));
     }
 
-    // Everything is done anew at each boot; outside it is known what was
-    // measured before. So no cell is finished.
+    // Everything is done anew at each boot; the program outside knows what was measured before. So
+    // no cell is finished.
 
-    /// Who wants no more switches the machine off; a way out that is closed
+    /// Whether to stop. A user who wants no more switches the machine off; a way out that is closed
     /// makes everything in vain.
     fn cancelled(&self) -> bool {
         self.failed.is_some()
     }
 }
 
-/// The agent cannot do its work.
+/// The reason why the agent cannot do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// The bare kernel does not give what is needed.
+    /// The bare kernel does not give a thing that is needed.
     #[error("cannot {what}")]
     System {
-        /// What was being done or looked for, in words that follow the error.
+        /// The action or the thing looked for, in words that follow the error.
         what: String,
-        /// What the operating system answered.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },

@@ -24,24 +24,24 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two looks at what the guest has handed out.
+/// The time between two looks at the guest's frames.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long a guest that has ended its experiment may take to switch itself
-/// off, and a calendar to notice that its guest is gone.
+/// The time that a guest that has ended its experiment may take to switch itself off, and a
+/// calendar to notice that its guest is gone.
 const LAST: Duration = Duration::from_secs(10);
-/// How long a calendar may take to say why its guest is gone: one that has never had a
-/// guest waits for it.
+/// The time that a calendar may take to say why its guest is gone: one that has never had a guest
+/// waits for it.
 const WHY: Duration = Duration::from_secs(1);
 
-/// Says to the agent in the guest which experiment it is to run: files for the
-/// guest.
+/// A function that makes the files by which the agent in the guest knows the experiment that it
+/// is to run.
 pub type Describe = dyn Fn(&Experiment) -> Archive + Send + Sync;
 
 /// Puts the guest's first file system together. Its first program runs the experiment that
 /// the files of [`Describe`] say.
 pub type MakeImage = dyn Fn() -> Result<Archive, InitramfsError> + Send + Sync;
 
-/// The real Linux over modelled disks.
+/// The bench of the real Linux over modelled disks.
 pub struct KernelBench {
     kernel: Kernel,
     make_image: Box<MakeImage>,
@@ -53,7 +53,8 @@ pub struct KernelBench {
 }
 
 impl KernelBench {
-    /// With a built kernel. What the disks of all experiments hold is kept in `storage`.
+    /// Makes a bench with a built kernel. The contents of the disks of all experiments are
+    /// kept in `storage`.
     #[must_use]
     pub fn new(
         kernel: Kernel,
@@ -88,12 +89,12 @@ impl KernelBench {
         }
     }
 
-    /// Why an experiment cannot run, if it cannot.
+    /// Finds the reason why an experiment cannot run, if there is one.
     ///
     /// # Errors
     /// With the first obstacle.
     pub fn obstacle(&self, experiment: &Experiment) -> Result<(), Obstacle> {
-        // The jobs' regions must lie within what is used of the disks.
+        // The jobs' regions must lie within the used part of the disks.
         match shown::sizes(experiment, &self.settings) {
             Some(sizes) => obstacle::check(experiment, &self.kernel, &sizes),
             None => Ok(()),
@@ -139,20 +140,20 @@ impl KernelBench {
             ended: None,
         };
         let finish = run.follow(observer);
-        // Whatever came of it: nothing of it runs on.
+        // Whatever the outcome, nothing of it runs on.
         run.boot.stop();
         let report = run.disks.end(LAST);
         let finish = finish?;
         match report {
             Ok(report) => observer.record(run.told.report(&report, &self.settings.faults)),
-            // Whoever is stopped leaves its disks as they are.
+            // A guest that is stopped leaves its disks as they are.
             Err(_) if matches!(finish, Finish::Cancelled) => {}
             Err(error) => return Err(error.into()),
         }
         Ok(finish)
     }
 
-    /// What the guest is made of.
+    /// The facts about the guest and its parts.
     fn facts(&self, experiment: &Experiment, clock: ClockCost) -> Records {
         let scope = experiment.scope();
         let fact = |name: &str, value: String, unit: &str| {
@@ -182,7 +183,7 @@ impl KernelBench {
         if let Some(zfs) = &self.kernel.zfs {
             observations.push(fact("guest.openzfs", zfs.clone(), ""));
         }
-        // Of disks that are smaller than what may be used of them, all is used.
+        // Disks that are smaller than the limit on their use are used wholly.
         if let Some(sizes) = shown::sizes(experiment, settings).filter(|_| limited) {
             let most = sizes.iter().map(|size| size.0).max().unwrap_or(0);
             observations.push(fact("guest.member_bytes", most.to_string(), "bytes"));
@@ -242,13 +243,13 @@ struct Run {
 }
 
 impl Run {
-    /// Passes on what the guest tells until it has ended.
+    /// Passes on the guest's messages until it has ended.
     fn follow(&mut self, observer: &mut dyn Observer) -> Result<Finish, KernelError> {
         loop {
             if observer.cancelled() {
                 return Ok(Finish::Cancelled);
             }
-            // Looked at before the frames: what it said last is then there.
+            // The end is looked at before the frames: the last messages are then there.
             let gone = self.boot.ended()?.is_some();
             let is_broken_off = self.disks.ended();
             while let Some(frame) = self.boot.frame()? {
@@ -280,7 +281,7 @@ impl Run {
         }
     }
 
-    /// The disks and the clock ended first.
+    /// The error for disks and a clock that ended first.
     fn broken_off(&mut self) -> KernelError {
         match self.disks.end(LAST) {
             Err(error) => KernelError::Disks(error),
@@ -295,7 +296,7 @@ impl Run {
         }
     }
 
-    /// The guest is gone. If its disks had no room left it has lost its clock, and
+    /// The error for a guest that is gone. If its disks had no room left it has lost its clock, and
     /// panicked for that; the thread that knows may end after it.
     fn early(&mut self) -> KernelError {
         match self.disks.end(WHY) {
@@ -305,19 +306,19 @@ impl Run {
     }
 }
 
-/// Why an experiment has failed.
+/// The reason why an experiment has failed.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
-    /// What the guest needs cannot be had.
+    /// The programs that the guest needs are missing.
     #[error(transparent)]
     Image(#[from] InitramfsError),
     /// The guest could not be booted, or ended early.
     #[error(transparent)]
     Boot(#[from] BootError),
-    /// Its disks or its clock failed.
+    /// The guest's disks or its clock failed.
     #[error(transparent)]
     Disks(#[from] DisksError),
-    /// It told something that cannot be understood.
+    /// The guest sent a message that cannot be understood.
     #[error(transparent)]
     Message(#[from] MessageError),
     /// The clock has stopped the guest.
@@ -331,7 +332,7 @@ pub enum KernelError {
     /// The experiment itself failed in the guest.
     #[error("in the guest: {reasons}")]
     Experiment {
-        /// Why, the outermost reason first.
+        /// The reasons, the outermost first.
         reasons: String,
     },
 }

@@ -19,16 +19,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What all disks of a guest may hold together: as much as pages can be counted.
-/// The [`Storage`] says no much earlier.
+/// The most that all disks of a guest may hold together: as much as pages can be counted. The
+/// [`Storage`] refuses much earlier.
 const STORAGE: Bytes = Bytes(15 << 40);
 
-/// Beyond the time that the steps may take: building and taking down.
+/// The time beyond that of the steps: for building and taking down.
 const SLACK: Nanos = Nanos::from_secs(3600);
 const DAY: Nanos = Nanos::from_secs(24 * 3600);
 const MINUTE: Nanos = Nanos::from_secs(60);
 
-/// Every command is written down, if that was asked for.
+/// An observer that writes every command down, if that was asked for.
 struct Written(CommandFile);
 
 impl Observer for Written {
@@ -53,7 +53,7 @@ impl Observer for Written {
     }
 }
 
-/// Disks and clock of one guest.
+/// The disks and the clock of one guest.
 #[derive(Debug)]
 pub(crate) struct Disks {
     count: usize,
@@ -61,7 +61,7 @@ pub(crate) struct Disks {
     word: Option<String>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<Report, DisksError>>>,
-    /// How the calendar ended, until somebody is told.
+    /// The end of the calendar, until it is told.
     outcome: Option<Result<Report, DisksError>>,
 }
 
@@ -124,17 +124,17 @@ impl Disks {
         })
     }
 
-    /// How many disks there are.
+    /// The number of disks.
     pub(crate) const fn count(&self) -> usize {
         self.count
     }
 
-    /// Commands that the guest may let into each of them at a time.
+    /// The number of commands that the guest may let into each of them at a time.
     pub(crate) const fn queue_depth(&self) -> usize {
         self.queue_depth
     }
 
-    /// What the agent in the guest has to know of them.
+    /// The word about the disks that the agent in the guest has to know.
     pub(crate) fn word(&self) -> Option<&str> {
         self.word.as_deref()
     }
@@ -170,7 +170,7 @@ impl Drop for Disks {
     }
 }
 
-/// Virtual time in which every step must be done: a guest that waits for what never
+/// The virtual time in which every step must be done: a guest that waits for an event that never
 /// comes still looks at its counters each second, and would do so for ever.
 fn time_limit(experiment: &Experiment) -> Nanos {
     let steps = experiment.steps.iter().map(|step| match step {
@@ -189,7 +189,7 @@ fn sum(one: Nanos, other: Nanos) -> Nanos {
     Nanos(one.0.saturating_add(other.0))
 }
 
-/// How long a job may take: those that end by size have a day.
+/// The time that a job may take: those that end by size have a day.
 fn longest(job: &PlannedJob) -> Nanos {
     let Ok(group) = job.work.group() else {
         return DAY;
@@ -198,12 +198,12 @@ fn longest(job: &PlannedJob) -> Nanos {
         let before = sum(job.start_delay, job.ramp_time);
         sum(before, job.runtime.unwrap_or(DAY))
     });
-    // One after the other, if they wait for each other.
+    // The jobs take this one after the other, if they wait for each other.
     sum(times.fold(Nanos::ZERO, sum), MINUTE)
 }
 
-/// A disk's counters, each with its name and unit: all of them but what is under way at the
-/// moment, which is nothing where a run has come to its end.
+/// The counters of a disk, each with its name and unit: all of them but the number of commands
+/// under way, which is zero where a run has come to its end.
 fn counted(counters: &DiskCounters) -> Vec<(&'static str, u64, &'static str)> {
     let &DiskCounters {
         reads,
@@ -232,13 +232,13 @@ fn counted(counters: &DiskCounters) -> Vec<(&'static str, u64, &'static str)> {
     ]
 }
 
-/// How a run of the disks ended, and what they have done.
+/// The end of a run of the disks, and their counters.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Report {
     outcome: Outcome,
     now: Nanos,
     disks: Vec<Vec<(&'static str, u64, &'static str)>>,
-    /// Disks that have not answered, and how many commands each.
+    /// The disks that have not answered, and the number of commands of each.
     unanswered: Vec<(usize, usize)>,
     digest: u64,
 }
@@ -261,7 +261,7 @@ impl Report {
         }
     }
 
-    /// Name, value and unit of each disk's counters.
+    /// The name, value and unit of each disk's counters.
     pub(crate) fn disks(&self) -> &[Vec<(&'static str, u64, &'static str)>] {
         &self.disks
     }
@@ -271,7 +271,7 @@ impl Report {
         self.now
     }
 
-    /// Of everything that the disks have done, and when.
+    /// The digest of all the disks' commands, and of their times.
     pub(crate) const fn digest(&self) -> u64 {
         self.digest
     }
@@ -281,7 +281,7 @@ impl Report {
         matches!(self.outcome, Outcome::GuestEnded)
     }
 
-    /// Why the run of clock and disks ended, in words.
+    /// The reason why the run of clock and disks ended, in words.
     pub(crate) fn why(&self) -> String {
         let at = self.now.0 / 1_000_000_000;
         match &self.outcome {

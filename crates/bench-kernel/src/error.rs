@@ -1,4 +1,4 @@
-//! Why a guest's disks or its clock cannot be had, or have failed.
+//! The error of a guest's disks or its clock, which cannot be made, or have failed.
 
 use raidlab_bench_model::presets::LoadPresetError;
 use raidlab_bench_model::wiring::WiringError;
@@ -6,21 +6,21 @@ use raidlab_disk::{PresetError, StateError};
 use raidlab_store::output::OutputError;
 use raidlab_uml_calendar::CalendarError;
 
-/// Disks or clock cannot be made or have failed.
+/// The reason why disks or clock cannot be made or have failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DisksError {
-    /// No such disk preset.
+    /// There is no such disk preset.
     #[error(transparent)]
     Load(#[from] LoadPresetError),
-    /// A part that its drive has not.
+    /// A member is a part beyond its drive.
     #[error("the suite's disks cannot be had")]
     Wiring(#[from] WiringError),
-    /// The preset has not these parameters.
+    /// The preset has no such parameters.
     #[error("disk `{disk}` cannot be had")]
     Preset {
         /// The preset that was asked for.
         disk: String,
-        /// What is wrong with the preset's numbers.
+        /// The mistake in the preset's numbers.
         #[source]
         source: PresetError,
     },
@@ -29,29 +29,29 @@ pub enum DisksError {
     State {
         /// The preset that was asked for.
         disk: String,
-        /// What is wrong with the state.
+        /// The mistake in the state.
         #[source]
         source: StateError,
     },
-    /// The guest's calendar of virtual time, or a disk on it.
+    /// The guest's calendar of virtual time failed, or a disk on it.
     #[error("the guest's clock and disks have failed")]
     Calendar(#[from] CalendarError),
-    /// The file of the disks' commands.
+    /// The file of the disks' commands cannot be written.
     #[error(transparent)]
     Commands(#[from] OutputError),
-    /// A thread cannot be had.
+    /// A thread cannot be started.
     #[error("no thread for the guest's clock and disks")]
     Thread(#[source] std::io::Error),
     /// The thread panicked, which is a defect of raidlab's.
     #[error("the thread of the guest's clock and disks has panicked")]
     Panicked,
-    /// It was told before how they ended.
+    /// The end of the disks was told before.
     #[error("the guest's clock and disks have ended before")]
     Told,
 }
 
 impl DisksError {
-    /// What the disks hold could not be kept.
+    /// Whether the disks' contents could not be kept for want of room.
     pub(crate) const fn is_without_room(&self) -> bool {
         matches!(
             self,

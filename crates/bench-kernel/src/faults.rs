@@ -1,9 +1,9 @@
-//! What is asked to happen to disks: whether it can, and whether it did.
+//! The faults asked of disks: whether they can happen, and whether they did.
 //!
-//! A fault that nobody feels is no fault: of a member that no subject has, of sectors behind
-//! what is used of a disk, or the return of a disk that was not away. Such a one is refused
-//! before anything runs. Where only some subjects have the member, or the time of a fault never
-//! came, that is told.
+//! A fault without effect is no fault: of a member that no subject has, of sectors behind the used
+//! part of a disk, or the return of a disk that was not away. Such a fault is refused before
+//! anything runs. Where only some subjects have the member, or the time of a fault never came,
+//! that is told.
 
 use crate::settings::Settings;
 use crate::shown;
@@ -12,10 +12,10 @@ use raidlab_store::{EventRecord, Scope};
 use raidlab_uml_calendar::{Fault, ScheduledFault};
 use raidlab_units::{Bytes, Nanos, Sectors};
 
-/// A fault that nobody would feel.
+/// The error of a fault that would have no effect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
-    /// Of a member that no subject has.
+    /// The fault is of a member that no subject has.
     #[error("a fault is of disk {disk}, but no subject has more than {members} (counted from 0)")]
     NoSuchDisk {
         /// The disk that the fault is of.
@@ -28,7 +28,7 @@ pub enum FaultError {
     NotAway {
         /// The disk that the fault is of.
         disk: usize,
-        /// When it is to return.
+        /// The time at which it is to return.
         at: Nanos,
     },
     /// The fault is of sectors behind those of the disk that are used.
@@ -38,13 +38,13 @@ pub enum FaultError {
         disk: usize,
         /// The end of its sectors.
         end: Bytes,
-        /// How much of the disk is used.
+        /// The used part of the disk.
         used: Bytes,
     },
 }
 
-/// Refuses faults that none of the experiments would feel; the subjects that have not the
-/// disk of one, each with that disk.
+/// Refuses faults that would have no effect in any experiment; returns the subjects that have not
+/// the disk of one, each with that disk.
 ///
 /// # Errors
 /// With the first such fault.
@@ -70,7 +70,7 @@ pub fn check_faults(
             return Err(FaultError::NoSuchDisk { disk, members });
         }
         for experiment in experiments {
-            // A preset that cannot be read is told by the run itself.
+            // The run itself tells of a preset that cannot be read.
             let sizes = shown::sizes(experiment, settings);
             match sizes.as_ref().map(|sizes| sizes.get(*disk)) {
                 Some(None) => spared.push((experiment.subject.name.clone(), *disk)),

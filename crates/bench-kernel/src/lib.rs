@@ -8,9 +8,9 @@
 //!     Calendar    clock, disks     <------->    md, ext4, XFS, btrfs
 //! ```
 //!
-//! In the guest the [`agent`] runs the host bench, as on any machine; its clock
-//! is virtual and its disks are the presets of the model bench. What it measures
-//! it hands out as frames, and [`KernelBench`] passes them on as rows of its own.
+//! In the guest the [`agent`] runs the host bench, as on any machine; its clock is virtual and its
+//! disks are the presets of the model bench. It hands out its measurements as frames, and
+//! [`KernelBench`] passes them on as rows of its own.
 
 pub mod agent;
 mod bench;

@@ -1,7 +1,6 @@
-//! What the agent in the guest tells the bench outside: frames of JSON.
+//! The messages of the agent in the guest to the bench outside: frames of JSON.
 //!
-//! Latency histograms are bytes, which JSON has not: they go beside their rows
-//! in hexadecimal.
+//! Latency histograms are bytes, which JSON has not: they go beside their rows in hexadecimal.
 
 use raidlab_lab::{ArrayLook, Finish, Progress};
 use raidlab_store::{CellResult, Records};
@@ -10,12 +9,12 @@ use raidlab_units::{hexadecimal, reasons};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 
-/// Something that the agent tells.
+/// A message of the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Message {
     /// The experiment has come to another step, or further in one.
     Progress(Progress),
-    /// What a look at the array in the guest has shown.
+    /// A look at the array in the guest has shown this state.
     Look(ArrayLook),
     /// Facts, commands, events or samples that belong into the store.
     Records(Records),
@@ -25,19 +24,19 @@ pub(crate) enum Message {
     Ended(Ended),
 }
 
-/// How an experiment ended in the guest.
+/// The end of an experiment in the guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Ended {
     /// Every step was carried out.
     Complete,
-    /// It was left before its end.
+    /// The experiment was left before its end.
     Cancelled,
-    /// It failed, for these reasons, the outermost first.
+    /// The experiment failed, for these reasons, the outermost first.
     Failed(Vec<String>),
 }
 
 impl Ended {
-    /// From what the bench in the guest returned.
+    /// Makes the end from the result of the bench in the guest.
     pub(crate) fn of<E: Error>(finish: Result<Finish, E>) -> Self {
         match finish {
             Ok(Finish::Complete) => Self::Complete,
@@ -60,7 +59,7 @@ impl Message {
         Ok(Frame::bytes(kind, &serde_json::to_vec(self)?))
     }
 
-    /// The message of a frame.
+    /// Reads the message of a frame.
     ///
     /// # Errors
     /// When it is none.
@@ -69,7 +68,7 @@ impl Message {
     }
 }
 
-/// A result, and the histograms of its rows.
+/// The form of a result, with the histograms of its rows.
 mod with_histograms {
     use super::{CellResult, bytes, hexadecimal};
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
@@ -109,7 +108,7 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
     Some(pairs.map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
-/// A frame that is no message.
+/// The error of a frame that is no message.
 #[derive(Debug, thiserror::Error)]
 #[error("the guest sent a frame that cannot be read")]
 pub struct MessageError(#[from] serde_json::Error);

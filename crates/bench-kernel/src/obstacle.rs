@@ -1,4 +1,4 @@
-//! What stands in the way of an experiment, known before anything is booted.
+//! The obstacles to an experiment, known before anything is booted.
 
 use crate::agent::devices;
 use raidlab_initramfs::find_program;
@@ -7,14 +7,14 @@ use raidlab_systems::{Member, Need, OperatingSystem, SystemError};
 use raidlab_uml::{Cache, Kernel, Packages};
 use raidlab_units::{Bytes, lists};
 
-/// What the kernel has, by the names that the host bench asks for.
+/// The features that are built into the kernel, by the names that the host bench asks for.
 const BUILT_IN: &str = "bcache dm-cache linear raid0 raid1 raid10 raid456 dm-raid dm_raid \
     dm-mirror dm-mod dm_mod ext3 ext4 xfs btrfs";
 
-/// Why an experiment cannot run on this bench.
+/// The reason why an experiment cannot run on this bench.
 #[derive(Debug, thiserror::Error)]
 pub enum Obstacle {
-    /// Its subject's file does not say how it is built.
+    /// The subject's file does not say how it is built.
     #[error("subject `{subject}` is modelled only: its file has no [build] table")]
     ModelledOnly {
         /// The subject that has a model and no commands.
@@ -26,10 +26,10 @@ pub enum Obstacle {
         /// The system or setting that Linux does not have.
         what: String,
     },
-    /// Not built in, or not installed.
+    /// A feature is not built in, or a program not installed.
     #[error("not here: {}", missing.join("; "))]
     Missing {
-        /// What, each with how to get it.
+        /// The missing things, each with how to get it.
         missing: Vec<String>,
     },
     /// The array or the file system cannot be made of these members.
@@ -41,7 +41,7 @@ pub enum Obstacle {
 }
 
 impl Obstacle {
-    /// What would help.
+    /// The remedy, where there is one.
     #[must_use]
     pub fn help(&self) -> Option<&'static str> {
         match self {
@@ -54,7 +54,7 @@ impl Obstacle {
 /// Checks an experiment whose members have these sizes, slot by slot.
 ///
 /// # Errors
-/// With the first thing that stands in the way.
+/// With the first obstacle.
 pub fn check(experiment: &Experiment, kernel: &Kernel, sizes: &[Bytes]) -> Result<(), Obstacle> {
     let subject = &experiment.subject;
     let spec = subject
@@ -133,8 +133,8 @@ fn lacks(need: &Need, kernel: &Kernel) -> Option<String> {
     }
 }
 
-/// Whether this machine has a program, or one of the packages that were fetched: the guest
-/// gets it from there.
+/// Whether this machine has a program, or one of the packages that were fetched: the guest gets
+/// it from there.
 fn installed(name: &str) -> bool {
     let fetched = Cache::of_user().ok();
     let fetched = fetched.map(|cache| Packages::of(&cache).root());

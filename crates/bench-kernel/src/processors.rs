@@ -1,4 +1,4 @@
-//! Which processor an experiment runs on.
+//! The processors that experiments run on.
 //!
 //! A guest and the clock's thread run by turns, never at the same time, so the
 //! two belong on one processor: on two, each turn would wake the other one up.
@@ -6,21 +6,20 @@
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::{Mutex, PoisonError};
 
-/// The processors that this process may use, each with how many experiments
-/// run on it.
+/// The processors that this process may use, each with the number of experiments on it.
 #[derive(Debug)]
 pub(crate) struct Processors {
     used: Mutex<Vec<(usize, usize)>>,
 }
 
 impl Processors {
-    /// Those that this process may use.
+    /// The processors that this process may use.
     pub(crate) fn of_this_process() -> Self {
         let numbers = match sched_getaffinity(None) {
             Ok(set) => (0..CpuSet::MAX_CPU)
                 .filter(|number| set.is_set(*number))
                 .collect(),
-            // Then everything runs wherever the system puts it.
+            // Without this everything runs wherever the system puts it.
             Err(_) => Vec::new(),
         };
         Self::new(numbers)
@@ -32,8 +31,8 @@ impl Processors {
         }
     }
 
-    /// The processor with the fewest experiments on it, the last of equals:
-    /// the first one has most to do for others.
+    /// Takes the processor with the fewest experiments on it, the last of equals: the first one has
+    /// most other work.
     pub(crate) fn take(&self) -> Processor<'_> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let least = used.iter_mut().rev().min_by_key(|(_, count)| *count);
@@ -56,7 +55,7 @@ pub(crate) struct Processor<'a> {
 }
 
 impl Processor<'_> {
-    /// Its number; `None` where nobody knows.
+    /// The number of the processor; `None` where it is not known.
     pub(crate) const fn number(&self) -> Option<usize> {
         self.number
     }
@@ -80,7 +79,7 @@ pub(crate) fn stay_on(processor: Option<usize>) {
     if let Some(number) = processor {
         let mut set = CpuSet::new();
         set.set(number);
-        // Where it is not allowed, everything is only slower.
+        // A refusal only makes everything slower.
         let _ = sched_setaffinity(None, &set);
     }
 }
@@ -88,15 +87,14 @@ pub(crate) fn stay_on(processor: Option<usize>) {
 /// The fact that says which kind of processor a guest ran on.
 pub const PROCESSOR: &str = "guest.processor";
 
-/// What the libraries in a guest choose their code by: the level of the processor's
-/// instructions (x86-64 psABI, table 3.1) and its model. `None` where the system does not
-/// say.
+/// The features by which the libraries in a guest choose their code: the level of the processor's
+/// instructions (x86-64 psABI, table 3.1) and its model. `None` where the system does not say.
 pub(crate) fn kind() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     kind_in(&text)
 }
 
-/// The same of the text of `/proc/cpuinfo`.
+/// The same features, from the text of `/proc/cpuinfo`.
 fn kind_in(text: &str) -> Option<String> {
     const LEVELS: [(&str, &[&str]); 3] = [
         ("x86-64-v2", &["cx16", "popcnt", "sse4_2", "ssse3"]),

@@ -1,28 +1,28 @@
-//! How much of this machine's memory a run takes.
+//! The share of this machine's memory that a run takes.
 //!
-//! A quarter of what is available as the run begins stays free: for the page cache,
-//! which holds the newest of what the disks have in a file, and for whatever else
-//! the machine does. Of the rest each guest that runs at the same time has its own
-//! memory and [`BESIDE`]; what the disks hold has what then remains. Where that is
-//! too little for all guests that there are processors for, fewer run at a time.
+//! A quarter of what is available as the run begins stays free: for the page cache, which holds
+//! the newest of the disks' contents in a file, and for other work of the machine. Of the rest
+//! each guest that runs at the same time has its own memory and [`BESIDE`]; the disks' contents
+//! have the remainder. Where that is too little for all guests that there are processors for,
+//! fewer run at a time.
 
 use raidlab_units::Bytes;
 
-/// What a guest takes beside its memory: its kernel, its processes' page tables, and
-/// the copy of its first file system. Chosen, not measured, and rather large.
+/// The memory that a guest takes beside its own: its kernel, its processes' page tables, and the
+/// copy of its first file system. Chosen, not measured, and rather large.
 pub const BESIDE: Bytes = Bytes(256 << 20);
 
-/// How many guests run at a time, and what memory they and their disks get.
+/// The number of guests that run at a time, and the memory that they and their disks get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Guests at the same time, at least one.
+    /// The number of guests at the same time, at least one.
     pub guests: usize,
-    /// Memory for what the disks of all guests hold.
+    /// The memory for the contents of the disks of all guests.
     pub storage: Bytes,
 }
 
 impl Room {
-    /// On this machine, for guests of this memory, `wanted` of them at a time.
+    /// The room on this machine, for guests of this memory, `wanted` of them at a time.
     ///
     /// # Errors
     /// When the system does not say how much memory is available.
@@ -34,9 +34,9 @@ impl Room {
         Ok(Self::of(available, memory, wanted))
     }
 
-    /// How many guests of this memory have room in a folder of shared memory with so much
-    /// left: there each has its memory, as a file, and its first file system. A guest that
-    /// finds none there panics in the middle of its work.
+    /// The number of guests of this memory that have room in a folder of shared memory with so much
+    /// left: there each has its memory, as a file, and its first file system. A guest that finds
+    /// none there panics in the middle of its work.
     #[must_use]
     pub fn in_shared_memory(left: Bytes, memory: Bytes) -> usize {
         let guest = memory.0.saturating_add(BESIDE.0);
@@ -56,7 +56,7 @@ impl Room {
     }
 }
 
-/// The line `MemAvailable` of `/proc/meminfo`, which counts in KiB.
+/// Parses the line `MemAvailable` of `/proc/meminfo`, which counts in KiB.
 fn available(text: &str) -> Option<Bytes> {
     let mut lines = text.lines();
     let value = lines.find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -1,22 +1,22 @@
-//! What `--disk-fault` says: something that happens to a disk, and when.
+//! The argument of `--disk-fault`: a fault of a disk, and its time.
 
 use raidlab_uml_calendar::{Fault, ScheduledFault};
 use raidlab_units::{SECTOR_BYTES, Sectors, parse_bytes, parse_duration};
 
-/// No fault of a disk is written so.
+/// The error of a text that is no fault of a disk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no fault of a disk")]
 pub struct WrongFault(pub String);
 
 impl WrongFault {
-    /// How a fault of a disk is written, for people who wrote one wrongly.
+    /// The form in which a fault of a disk is written, for people who wrote one wrongly.
     pub const REMEDY: &str = "say `1:40s:dies`, `1:40s:hangs` or `1:50s:returns`; for sectors \
         `1:40s:unreadable=1g+64k`, from where on and how much, in whole sectors of 512 bytes \
         (also `unreadable-for-good`, `unwritable`)";
 }
 
-/// The disk's place among the members with its fault, of `1:40s:dies` or
-/// `1:40s:unreadable=1g+64k`.
+/// Parses the disk's place among the members with its fault, such as
+/// `1:40s:dies` or `1:40s:unreadable=1g+64k`.
 ///
 /// # Errors
 /// When the text is not of that form.
@@ -72,7 +72,7 @@ fn what(text: &str) -> Option<Fault> {
     }
 }
 
-/// `1g+64k`: the first sector and how many.
+/// Parses a range such as `1g+64k`: the first sector and the number of sectors.
 fn sectors(range: &str) -> Option<(Sectors, Sectors)> {
     let (start, size) = range.split_once('+')?;
     let whole = |text: &str| {

@@ -1,4 +1,4 @@
-//! How the guests of a bench are, and their disks.
+//! The settings of a bench's guests, and of their disks.
 
 use raidlab_bench_model::presets::{ProcessorNumbers, ProcessorPreset};
 use raidlab_lab::Files;
@@ -9,52 +9,52 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What reading the clock takes in a guest with flash: fio 3.33 does so five times for a request
-/// and the kernel twice, and the processor `desktop-2015` has 350 ns for what fio does itself.
+/// The time of a reading of the clock in a guest with flash: fio 3.33 does so five times for a
+/// request and the kernel twice, and the processor `desktop-2015` has 350 ns for fio's own work.
 const FLASH_READING_NS: u32 = 50;
-/// How many readings of the clock there are for a request of fio's.
+/// The number of readings of the clock for a request of fio's.
 const READINGS: f64 = 7.0;
-/// How many system calls there are for a request of fio's.
+/// The number of system calls for a request of fio's.
 const CALLS: f64 = 2.0;
 
-/// How the guests of a run are made.
+/// The settings by which the guests of a run are made.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The main memory of each guest.
     pub memory: Bytes,
-    /// The part of each disk that is used: the outermost; `None`: all of it.
+    /// The part of each disk that is used, which is the outermost; `None`: all of it.
     pub member: Option<Bytes>,
-    /// Virtual time that reading the clock takes where all disks turn, nanoseconds; it is a
+    /// The virtual time that reading the clock takes where all disks turn, in nanoseconds; it is a
     /// system call beside that.
     pub clock_cost_ns: u32,
-    /// Virtual time that a system call takes where no processor says it, nanoseconds.
+    /// The virtual time that a system call takes where no processor says it, in nanoseconds.
     pub call_cost_ns: u32,
     /// The processor of which one core computes in the guest; `None`: computing takes no time.
     pub processor: Option<ProcessorPreset>,
-    /// A guest that shows no sign of life for so long of real time spins.
+    /// The real time after which a guest that shows no sign of life spins.
     pub patience: Duration,
-    /// What shall happen to disks, by their place among the members.
+    /// The faults of disks, by their place among the members.
     pub faults: Vec<(usize, ScheduledFault)>,
-    /// Where every command of every disk is written down, a file for each
-    /// experiment.
+    /// The folder in which every command of every disk is written down, a file for each experiment.
     pub commands: Option<PathBuf>,
-    /// Where the disks' files are read.
+    /// The files from which the disks' presets are read.
     pub files: Arc<Files>,
 }
 
-/// What it costs a guest to read its clock, in virtual time.
+/// The costs of a guest's readings of its clock, in virtual time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClockCost {
-    /// Nanoseconds that reading the clock itself takes.
+    /// The time that reading the clock itself takes, in nanoseconds.
     pub(crate) reading_ns: u32,
-    /// Of the system call that it is, nanoseconds; `None`: as any other.
+    /// The time of the system call that it is, in nanoseconds; `None`: as any other.
     pub(crate) call_ns: Option<u32>,
 }
 
 impl Settings {
-    /// For a guest with flash or without, on a kernel whose programs read the clock by
-    /// themselves or not. Where each reading stops the program, fio's start needs a million of
-    /// the short ones. With a processor, what fio does for a request is what its readings take.
+    /// The costs of the clock for a guest with flash or without, on a kernel whose programs
+    /// read the clock by themselves or not. Where each reading stops the program, fio's start
+    /// needs a million of the short ones. With a processor, fio's work for a request is the
+    /// time of its readings.
     pub(crate) fn clock(&self, flash: bool, by_itself: bool) -> ClockCost {
         if let Some(processor) = &self.processor {
             let numbers = &processor.numbers;
@@ -75,7 +75,7 @@ impl Settings {
         }
     }
 
-    /// What a system call takes, nanoseconds.
+    /// The time that a system call takes, in nanoseconds.
     pub(crate) fn call_ns(&self) -> u32 {
         self.processor.as_ref().map_or(self.call_cost_ns, |one| {
             whole(one.numbers.call_ns / one.numbers.speed / CALLS)
@@ -83,7 +83,7 @@ impl Settings {
     }
 }
 
-/// What the kernel is charged for with this processor.
+/// The charges of the kernel with this processor.
 pub(crate) fn charges(numbers: &ProcessorNumbers) -> Charges {
     let time = |nanos: f64| femtoseconds(nanos * 1e6 / numbers.speed);
     let byte = |per_second: f64| femtoseconds(1e15 / (per_second * numbers.speed));
@@ -106,7 +106,7 @@ pub(crate) fn charges(numbers: &ProcessorNumbers) -> Charges {
     }
 }
 
-// Numbers of a processor, within their ranges.
+// The numbers are those of a processor, within their ranges.
 fn femtoseconds(number: f64) -> u64 {
     number.round() as u64
 }
@@ -116,7 +116,7 @@ fn whole(nanos: f64) -> u32 {
 }
 
 impl Default for Settings {
-    /// 512 MiB, 4 GiB of each disk, 2048 ns for the clock, 1 µs for a call, a
+    /// The default settings: 512 MiB, 4 GiB of each disk, 2048 ns for the clock, 1 µs for a call, a
     /// minute of patience.
     fn default() -> Self {
         Self {

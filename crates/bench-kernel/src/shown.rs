@@ -1,11 +1,11 @@
-//! What the guest is shown of its disks: as far as virtio goes the devices themselves, and
-//! what the [agent](crate::agent) tells the kernel beside that.
+//! The disks as the guest sees them: as far as virtio goes by the devices themselves, and beside
+//! that by the [agent](crate::agent)'s words to the kernel.
 //!
-//! A disk shows what the drive of its preset would. A write cache is one that a loss of power
-//! empties: a drive that is protected against it declares none, so nobody flushes it. The
+//! A disk shows itself as the drive of its preset would. A write cache is one that a loss of power
+//! empties: a drive that is protected against it declares none, so it is never flushed. The
 //! physical sector is the one that the drive reports, which may not be the one that it has. The
-//! queue has 32 commands of SATA, one on a PATA cable, and for an NVMe drive as many as the
-//! ring of User-Mode Linux: 256, of the 1023 that Linux would send.
+//! queue has 32 commands of SATA, one on a PATA cable, and for an NVMe drive as many as the ring of
+//! User-Mode Linux: 256, of the 1023 that Linux would send.
 
 use crate::agent::disks::{Kind, SATA_TAGS};
 use crate::error::DisksError;
@@ -17,17 +17,17 @@ use raidlab_lab::{Experiment, Files};
 use raidlab_uml_calendar::{DeviceConfig, DiskModel};
 use raidlab_units::{Bytes, Sectors};
 
-/// Commands that the guest lets into an NVMe drive: the entries of its ring, as a command
-/// takes one (`MAX_SUPPORTED_QUEUE_SIZE` in `arch/um/drivers/virtio_uml.c`).
+/// The number of commands that the guest lets into an NVMe drive: the entries of its ring, as a
+/// command takes one (`MAX_SUPPORTED_QUEUE_SIZE` in `arch/um/drivers/virtio_uml.c`).
 const NVME_TAGS: usize = 256;
 
-/// Commands that the guest lets into each disk: as many as the one with most tags takes.
-/// Those with fewer have the others wait before them.
+/// The number of commands that the guest lets into each disk: as many as the one with most tags
+/// takes. Those with fewer have the others wait before them.
 pub(crate) fn queue_depth(configs: &[DeviceConfig]) -> usize {
     configs.iter().map(|config| config.tags).max().unwrap_or(1)
 }
 
-/// What a disk with these numbers is to its host.
+/// The kind of a disk with these numbers, as its host sees it.
 fn kind(parameters: &DiskParameters) -> Kind {
     match parameters.medium.medium().facts().rotational {
         true => Kind::Rotating,
@@ -45,14 +45,14 @@ pub(crate) fn sizes(experiment: &Experiment, settings: &Settings) -> Option<Vec<
     Some(sizes.collect())
 }
 
-/// How much of a member is used: what its suite says, else the limit.
+/// The used part of a member: the size in its suite, else the limit.
 fn used(wired: &Wired, limit: Option<Bytes>) -> Sectors {
     let limit = limit.filter(|_| !wired.fixed_size).map(Bytes::to_sectors);
     limit.map_or(wired.size, |limit| wired.size.min(limit))
 }
 
-/// The disks of an experiment, with the angles and the chance that they have on
-/// the model bench too, and their numbers.
+/// Makes the disks of an experiment, with the angles and the chance that they have on the model
+/// bench too, and their numbers.
 fn wire(
     experiment: &Experiment,
     files: &Files,
@@ -75,7 +75,7 @@ fn wire(
     Ok(wired.into_iter().zip(parameters).collect())
 }
 
-/// The devices of an experiment, and what each is to its host.
+/// Makes the devices of an experiment, with the kind that each is to its host.
 pub(crate) fn disks(
     experiment: &Experiment,
     settings: &Settings,
@@ -85,7 +85,7 @@ pub(crate) fn disks(
         let kind = kind(&parameters);
         let size = used(&wired, settings.member);
         let tags = match kind {
-            // A PATA disk has no queue: the guest sorts what waits.
+            // A PATA disk has no queue: the guest sorts the waiting commands.
             _ if wired.disk.one_at_a_time() => 1,
             Kind::Nvme => NVME_TAGS,
             Kind::Rotating | Kind::Flash => SATA_TAGS,

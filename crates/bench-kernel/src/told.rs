@@ -1,6 +1,5 @@
-//! What the guest tells, as the experiment outside knows it: the guest calls
-//! itself `localhost`, knows no models of its disks, and thinks that it is a
-//! real machine.
+//! The guest's messages, in the words of the experiment outside: the guest calls itself
+//! `localhost`, knows no models of its disks, and thinks that it is a real machine.
 
 use crate::agent::{MACHINE, devices};
 use crate::devices::Report;
@@ -16,7 +15,7 @@ use raidlab_uml_calendar::ScheduledFault;
 pub(crate) struct Told {
     experiment: Experiment,
     unfitted: Unfitted,
-    /// Computing takes time in the guest.
+    /// Whether computing takes time in the guest.
     has_processor: bool,
 }
 
@@ -46,7 +45,7 @@ impl Told {
         }
     }
 
-    /// The counters of the disks at the end, and which of the `faults` never came.
+    /// The records of the disks' counters at the end, and of the `faults` that never came.
     pub(crate) fn report(&self, report: &Report, faults: &[(usize, ScheduledFault)]) -> Records {
         let scope = self.experiment.scope();
         let mut observations = Vec::new();
@@ -86,7 +85,7 @@ impl Told {
         row.host.clone_from(&self.experiment.host);
         row.fit.clone_from(&self.experiment.fit);
         if !self.has_processor {
-            // What the guest computes takes no time: a tool's share of it says nothing.
+            // Computing takes no time in the guest: a tool's share of it says nothing.
             row.cpu_percent = None;
         }
         // The code is the real one, the disks are not.

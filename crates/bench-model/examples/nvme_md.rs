@@ -2,10 +2,10 @@
 //!
 //!     cargo run --release -p raidlab-bench-model --example nvme_md
 //!
-//! Where a machine is described as one socket, the processor is `server-2021` with half its
-//! cores and one socket. Drives that nobody named are those of a preset that can do what the
-//! raw drives did; where the drives' limit is known, the preset has that limit. Which figure
-//! was used to fit a charge, the last column says.
+//! Where a machine is described as one socket, the processor is `server-2021` with half its cores
+//! and one socket. Drives without a name are those of a preset that reaches the figures of the raw
+//! drives; where the drives' limit is known, the preset has that limit. The last column says which
+//! figure was used to fit a charge.
 
 mod figures;
 
@@ -16,11 +16,11 @@ use raidlab_store::Measurement;
 use std::error::Error;
 use tempfile::TempDir;
 
-/// A published figure, and what the model has to run for it.
+/// A published figure, and the run of the model that is compared with it.
 struct Case {
-    /// What was measured, for people.
+    /// The thing that was measured, for people.
     what: &'static str,
-    /// A preset, changes of its text, and how many of it.
+    /// A preset, changes of its text, and the number of its disks.
     disk: (&'static str, &'static [(&'static str, &'static str)], usize),
     /// One more drive, of another preset.
     beside: Option<&'static str>,
@@ -36,24 +36,24 @@ struct Case {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Unit {
-    /// Thousand requests a second.
+    /// Thousands of requests a second.
     Thousand,
     /// Millions of bytes a second.
     Megabytes,
-    /// Microseconds of a request and member, from two rates.
+    /// Microseconds for a request and member, from two rates.
     PerMember(u32, u32),
 }
 
 const READ_64: &str = "--rw=randread --iodepth=64 --numjobs=64";
 const ONE_WRITER: &str = "--rw=randwrite --iodepth=64 --numjobs=1";
-/// The whole array, for so long that bits are set and cleared again.
+/// The options of a job over the whole array, for so long that bits are set and cleared again.
 const WHOLE: &str = "--rw=randwrite --bs=4k --norandommap --ioengine=psync --runtime=20";
 const STREAM: &str = "--rw=write --bs=1m --iodepth=32 --numjobs=1 --size=50g";
 
-/// A drive that can do 1.3 million reads a second, as those of the raw figure.
+/// Drives that can do 1.3 million reads a second, as those of the raw figure.
 const QUICK: (&str, &[(&str, &str)], usize) = ("cm7r", &[], 11);
-/// Those of 3.84 TB, which write up to 3500 MB/s (heise.de/-4720224, Samsung's announcement of
-/// May 2020); the preset, of 960 GB, writes 1500.
+/// Drives of 3.84 TB, which write up to 3500 MB/s (heise.de/-4720224, Samsung's announcement of May
+/// 2020); the preset, of 960 GB, writes 1500.
 const THREE: (&str, &[(&str, &str)], usize) = (
     "pm9a3",
     &[(PROGRAM, "flash_program_us = { value = 877.9")],
@@ -266,7 +266,7 @@ const CASES: &[Case] = &[
     ),
 ];
 
-/// The same array and load with each scheduler. The number of jobs is not said.
+/// Cases of the same array and load with each scheduler. The number of jobs is not said.
 const SCHEDULERS: [Case; 3] = [
     scheduled(
         "RAID 10 of 3 PM9A3 and an SN850X, one job, write 4 KiB, none",
@@ -311,7 +311,7 @@ fn processor(folder: &TempDir, sockets: u32) -> Result<String, Box<dyn Error>> {
     write(folder, "processor.toml", &text)
 }
 
-/// The row of a case; `members`: of a subject that leaves it open.
+/// Measures the row of a case, with `members` for a subject that leaves their number open.
 fn row(case: &Case, members: u32) -> Result<Measurement, Box<dyn Error>> {
     let (name, changes, count) = case.disk;
     let mut preset = presets::text(name)?;
@@ -336,7 +336,7 @@ fn row(case: &Case, members: u32) -> Result<Measurement, Box<dyn Error>> {
     };
     let mut usual = last("--ioengine", "--ioengine=libaio") + &last("--runtime", " --runtime=30ms");
     if case.subject.contains("stripe_cache_size") {
-        // Until each of its stripes has been in use, which makes lookups longer.
+        // The ramp lasts until each of its stripes has been in use, which makes lookups longer.
         usual += " --ramp_time=500ms";
     }
     let text = format!(
@@ -401,7 +401,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     workers()
 }
 
-/// Writes against workers, which nobody published with these drives: where the best is.
+/// Prints writes against workers, which are not published with these drives, to show where
+/// the best is.
 fn workers() -> Result<(), Box<dyn Error>> {
     println!(
         "\n| group_thread_cnt, on each of two sockets | thousand writes/s, 1 job | 8 jobs |\n|---|---|---|"

@@ -2,10 +2,10 @@
 //!
 //!     cargo run --release -p raidlab-bench-model --example nvme_zfs
 //!
-//! The model has mirrors and single disks with a volume, so each case is the nearest of these:
-//! what the original had instead, its first column says. A file in records is taken for a
-//! volume in blocks of that size, and `libaio` on a file for a queue depth of 1, as ZFS does
-//! such a request before it takes the next one. Nothing here was fitted.
+//! The model has mirrors and single disks with a volume, so each case is the nearest of these: its
+//! first column says what the original had instead. A file in records is taken for a volume in
+//! blocks of that size, and `libaio` on a file for a queue depth of 1, as ZFS does such a request
+//! before it takes the next one. Nothing here was fitted.
 
 mod figures;
 
@@ -15,11 +15,11 @@ use raidlab_lab::{Choices, Suite, ZfsChecksum, ZfsCompression};
 use raidlab_units::Bytes;
 use std::error::Error;
 
-/// A published figure, and what the model has to run for it.
+/// A published figure, and the run of the model that is compared with it.
 struct Case {
-    /// What was measured, for people.
+    /// The thing that was measured, for people.
     what: &'static str,
-    /// A preset, and how many of it.
+    /// A preset, and the number of its disks.
     disk: (&'static str, usize),
     processor: &'static [(&'static str, &'static str)],
     block: u64,
@@ -30,7 +30,7 @@ struct Case {
     published: f64,
 }
 
-/// A server of one socket.
+/// The processor of a server of one socket.
 const SERVER: &[(&str, &str)] = &[
     ("cores = { value = 128", "cores = { value = 32"),
     ("sockets = { value = 2", "sockets = { value = 1"),
@@ -40,7 +40,8 @@ const GUEST: &[(&str, &str)] = &[
     ("cores = { value = 128", "cores = { value = 8"),
     ("sockets = { value = 2", "sockets = { value = 1"),
 ];
-/// A Core i7-8700K: Zstandard of level 1 has 480 MB/s there, and 345 on a Core i5 of 3.2 GHz.
+/// The processor Core i7-8700K: Zstandard of level 1 has 480 MB/s there, and 345 on a Core i5
+/// of 3.2 GHz.
 const DESKTOP: &[(&str, &str)] = &[
     ("cores = { value = 128", "cores = { value = 6"),
     ("sockets = { value = 2", "sockets = { value = 1"),
@@ -135,8 +136,8 @@ fn cases() -> [Case; 9] {
     ]
 }
 
-/// The model's figure: of a volume of 2 GiB that is filled first, with an eighth of that as
-/// cache.
+/// Measures the model's figure of a volume of 2 GiB that is filled first, with an eighth of
+/// that as cache.
 fn figure(case: &Case) -> Result<f64, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let mut processor = presets::processor_text("server-2021")?;

@@ -1,5 +1,5 @@
-//! What waiting costs: seconds of processor time for a minute of virtual time while an
-//! array is synced, and for a whole rebuild, level by level.
+//! A measurement of the costs of waiting: seconds of processor time for a minute of virtual time
+//! while an array is synced, and for a whole rebuild, level by level.
 //!
 //!     cargo run --release -p raidlab-bench-model --example waits -- [simulated]
 //!
@@ -14,8 +14,8 @@ use raidlab_store::{CellResult, Records};
 use std::error::Error;
 use std::fmt::Write;
 
-/// A subject, the suite's word for its members, and whether its first resync is looked
-/// at too.
+/// The subjects, each with the suite's word for its members, and whether its first resync is
+/// looked at too.
 const SUBJECTS: [(&str, usize, bool); 10] = [
     ("md-raid1-clean", 2, false),
     ("md-raid5-clean", 4, false),
@@ -32,10 +32,10 @@ const SUBJECTS: [(&str, usize, bool); 10] = [
 const REBUILD: &str =
     "[[step]]\nevent = \"remove\"\nmember = 1\n[[step]]\nevent = \"insert\"\nmember = 1\n";
 
-/// Minutes of the wait that is measured.
+/// The length of the measured wait in minutes.
 const MINUTES: u32 = 10;
 
-/// Keeps the last time.
+/// An observer that keeps the last time.
 #[derive(Default)]
 struct Clock(Progress);
 
@@ -84,7 +84,7 @@ fn experiment(
     Ok(experiments.swap_remove(0))
 }
 
-/// Processor seconds and virtual seconds.
+/// Returns processor seconds and virtual seconds.
 fn cost(experiment: &Experiment) -> Result<(f64, f64), Box<dyn Error>> {
     let mut clock = Clock::default();
     let before = processor_seconds()?;

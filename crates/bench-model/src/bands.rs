@@ -1,10 +1,9 @@
-//! How far the figures of an experiment may be off because nobody fitted its disks.
+//! The bands by which the figures of an experiment may be off because its disks were not fitted.
 //!
-//! What matters is what the members did, not what the job asked for: a write to a RAID 5
-//! is reads and writes of its members, and a queue of 32 is one of 8 on each of four. So
-//! the load of each member is told from its own counters, except that only the job knows
-//! whether it ran in sequence. The band of a row is the one around those of all its
-//! members that were not fitted.
+//! The work of the members matters, not the job's requests: a write to a RAID 5 is reads and writes
+//! of its members, and a queue of 32 is one of 8 on each of four. So the load of each member is
+//! told from its own counters, except that only the job knows whether it ran in sequence. The band
+//! of a row is the one around those of all its members that were not fitted.
 
 use crate::presets::{self, LoadPresetError};
 use raidlab_disk::{Band, Bands, Load, Medium, Preset};
@@ -18,21 +17,22 @@ static BANDS: LazyLock<Bands> = LazyLock::new(|| {
     Bands::parse("facts/bands.toml", text).unwrap_or_default()
 });
 
-/// From so many reads in flight on a disk, on average, it has a choice.
+/// The average number of reads in flight from which a disk has a choice.
 const QUEUED: f64 = 2.5;
 
-/// With a smaller part of the other kind, operations count as all alike.
+/// The part of the other kind below which operations count as all alike.
 const ALIKE: f64 = 0.05;
 
-/// Which of an experiment's disks were not fitted.
+/// The disks of an experiment that were not fitted.
 #[derive(Debug, Clone, Default)]
 pub struct Unfitted {
-    /// Of each slot: what kind of disk it is; `None` where it was fitted.
+    /// The kind of disk in each slot; `None` where it was fitted.
     members: Vec<Option<Medium>>,
 }
 
 impl Unfitted {
-    /// Of these presets, slot by slot, in the parameter set `fit` or the only one that they have.
+    /// Makes the list for these presets, slot by slot, in the parameter set `fit` or the only one
+    /// that they have.
     #[must_use]
     pub fn new(presets: &[Preset], fit: &str) -> Self {
         let medium = |preset: &Preset| {
@@ -46,7 +46,7 @@ impl Unfitted {
         }
     }
 
-    /// Of an experiment's disks.
+    /// Makes the list for an experiment's disks.
     ///
     /// # Errors
     /// A preset that cannot be read.
@@ -76,7 +76,8 @@ impl Unfitted {
         })
     }
 
-    /// The same of a row that tells no more than its job's place in the suite.
+    /// The band of a row that tells no more than its job's place in the suite; `None`
+    /// as in [`Self::band`].
     #[must_use]
     pub fn band_in(&self, experiment: &Experiment, row: &Measurement) -> Option<DiskBand> {
         let job = |step: &PlannedStep| match step {
@@ -88,8 +89,8 @@ impl Unfitted {
     }
 }
 
-/// The time that counters of members are about: that of the row, and ramp time, in which they
-/// count and rows do not.
+/// The time that counters of members cover: that of the row, and ramp time, in which they count and
+/// rows do not.
 fn counted_ns(work: &Work, row: &Measurement) -> u64 {
     let ramp = match work {
         Work::Fio { .. } => work.group().map_or(0, |group| {
@@ -101,16 +102,16 @@ fn counted_ns(work: &Work, row: &Measurement) -> u64 {
     row.runtime_ns.saturating_add(ramp)
 }
 
-/// In what order a job goes through the array.
+/// The order in which a job goes through the array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     /// One sequential stream, which a disk serves without a seek.
     Stream,
-    /// Several, or one that goes back and forth.
+    /// Several streams, or one that goes back and forth.
     Streams,
-    /// Each request at a place of its own, drawn anew.
+    /// Random places, each request at one of its own, drawn anew.
     Random,
-    /// Not told, as of a tool whose order is its own: the widest band holds.
+    /// An unknown order, as of a tool whose order is its own: the widest band holds.
     Unknown,
 }
 
@@ -142,14 +143,14 @@ impl Order {
             (_, Operation::Seek) => Self::Random,
             _ => Self::Unknown,
         };
-        // What is copied beside a stream is another one.
+        // A copying beside a stream is another stream.
         match alone {
             Self::Stream if row.sync_percent_start.is_some() => Self::Streams,
             other => other,
         }
     }
 
-    /// What a member had to do in so many nanoseconds; `None` where that was nothing.
+    /// The load of a member in so many nanoseconds; `None` where it had none.
     fn load(self, member: &MemberUse, counted_ns: u64) -> Option<Load> {
         let (reads, writes) = (member.read_ios as f64, member.write_ios as f64);
         if reads + writes <= 0.0 {

@@ -1,4 +1,4 @@
-//! The bench: an experiment's steps, one after the other.
+//! The bench: it carries out an experiment's steps, one after the other.
 
 use crate::build::{Ablation, BuildError, Plan};
 use crate::commands::{CommandFile, CommandLine};
@@ -19,19 +19,19 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Quiet members are waited for so long at most, as on the host bench.
+/// The longest wait for quiet members, as on the host bench.
 const QUIET_LIMIT: Nanos = Nanos::from_secs(30);
 
-/// An array that has just been made has written its superblocks by then.
+/// The time by which an array that has just been made has written its superblocks.
 const MADE: Nanos = Nanos::from_millis(100);
 
 /// Modelled disks in virtual time.
 #[derive(Debug, Clone, Default)]
 pub struct ModelBench {
-    /// The folder for files of every disk's commands, those that a leap passes over
-    /// left out; `None`: nobody wants them.
+    /// The folder for files of every disk's commands, those that a leap passes over left out;
+    /// `None`: no files are written.
     pub commands: Option<PathBuf>,
-    /// Where the disks' files are read.
+    /// The files from which the disks' presets are read.
     pub files: Arc<Files>,
     /// Whether facts of each job say where the time of its requests went.
     pub explains: bool,
@@ -96,7 +96,7 @@ impl Bench for ModelBench {
     }
 }
 
-/// A state of the array, in everybody's words.
+/// A state of the array, in the words that all benches use.
 fn look(state: SubjectState, is_exact: bool) -> ArrayLook {
     ArrayLook {
         at: state.at,
@@ -116,7 +116,7 @@ fn look(state: SubjectState, is_exact: bool) -> ArrayLook {
     }
 }
 
-/// A command to a disk as a line of the file of commands.
+/// A command to a disk as the file of commands takes it.
 fn line(command: &DiskCommand) -> CommandLine {
     CommandLine {
         arrived: command.arrived,
@@ -142,7 +142,7 @@ fn setup(source: BuildError) -> BenchError {
     BenchError::setup("building the model", source)
 }
 
-/// `step`: from 1; 0 is what comes before the first.
+/// The error of a step; `step` counts from 1, and 0 is the time before the first.
 fn in_step(step: usize, source: SimError) -> BenchError {
     BenchError::Step {
         step,
@@ -160,7 +160,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// What comes before the first step.
+    /// Does the work before the first step.
     fn begin(&mut self) -> Result<(), SimError> {
         self.observer.record(Records {
             settings: settings(self.plan, self.experiment),
@@ -192,7 +192,7 @@ impl Run<'_> {
         for state in self.machine.take_states() {
             self.observer.look(look(state, true));
         }
-        // How far a sync is.
+        // The look says how far a sync is.
         self.observer.look(look(self.machine.state(), false));
     }
 
@@ -264,7 +264,7 @@ impl Run<'_> {
         }
         let written = machine.written();
         let mut watch = watch(self.observer, progress);
-        // What was asked for just now, as a sync, begins in that time.
+        // A sync that was asked for just now begins in that time.
         machine.wait(plan.start_up(), &mut watch)?;
         if !machine.is_syncing() {
             machine.wait_until_quiet(written, plan.quiet(), QUIET_LIMIT, &mut watch)?;
@@ -292,7 +292,7 @@ fn watch(observer: &mut dyn Observer, before: Progress) -> impl FnMut(Nanos) -> 
     }
 }
 
-/// Something that the suite does to a member, for the time line.
+/// The event of a suite's action on a member, for the time line.
 fn happening(event: Event, experiment: &Experiment, now: Nanos) -> EventRecord {
     EventRecord {
         kind: event.kind.name().to_owned(),
@@ -302,7 +302,7 @@ fn happening(event: Event, experiment: &Experiment, now: Nanos) -> EventRecord {
     }
 }
 
-/// Something that happens to an experiment's array, with nothing said of it yet.
+/// An event of an experiment's array, with no details yet.
 fn happening_at(experiment: &Experiment, now: Nanos) -> EventRecord {
     EventRecord {
         scope: experiment.scope(),
@@ -311,7 +311,7 @@ fn happening_at(experiment: &Experiment, now: Nanos) -> EventRecord {
     }
 }
 
-/// Everything in force: the subject's file, the disks' numbers, the seed.
+/// All settings in force: the subject's file, the disks' numbers, the seed.
 fn settings(plan: &Plan, experiment: &Experiment) -> Vec<Setting> {
     let mut settings = experiment.subject.settings.clone();
     let mut seen: Vec<&str> = Vec::new();

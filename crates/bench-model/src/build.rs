@@ -1,4 +1,4 @@
-//! From an experiment's description to a machine.
+//! The building of a machine from an experiment's description.
 
 mod ablation;
 mod error;
@@ -28,7 +28,7 @@ use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_zfs::{Pool, PoolConfig};
 use refusals::{check_cache, check_discards, check_modelled};
 
-/// Everything decided, before the machine is made.
+/// The decisions about a machine, before it is made.
 pub(crate) struct Plan {
     pub(crate) presets: Vec<Preset>,
     pub(crate) parameters: Vec<DiskParameters>,
@@ -114,7 +114,7 @@ impl Plan {
         })
     }
 
-    /// Bytes of the array.
+    /// The size of the array.
     pub(crate) const fn capacity(&self) -> Bytes {
         self.capacity
     }
@@ -129,12 +129,12 @@ impl Plan {
         rotational(&self.parameters)
     }
 
-    /// From the end of a job to the first request of the next.
+    /// The time from the end of a job to the first request of the next.
     pub(crate) fn start_up(&self) -> Nanos {
         self.host.start_up
     }
 
-    /// How long members are to be quiet before a job.
+    /// The time for which members are to be quiet before a job.
     pub(crate) fn quiet(&self) -> Nanos {
         self.host.quiet
     }
@@ -162,8 +162,8 @@ impl Plan {
         }))
     }
 
-    /// Builds all but the disks: what a subject's or a host's file says and cannot be is
-    /// told before anything runs.
+    /// Builds all but the disks: impossible values of a subject's or a host's file are told
+    /// before anything runs.
     pub(crate) fn check(&self, experiment: &Experiment) -> Result<(), BuildError> {
         self.host()?;
         let random = wiring::chance(experiment);
@@ -178,7 +178,7 @@ impl Plan {
         }
     }
 
-    /// What passes between an answer and the next request, beside what a processor takes.
+    /// The time that passes between an answer and the next request, beside the time of a processor.
     fn turnaround(&self) -> Nanos {
         match self.processor {
             Some(_) => Nanos::ZERO,
@@ -197,7 +197,7 @@ impl Plan {
             nvme_order: asked.unwrap_or(Order::None),
             maximum_request: self.host.maximum_request,
             flush_after_sync: self.host.flush_after_sync,
-            // With a processor it is the processor that has turns.
+            // A modelled processor has the turns itself.
             scheduler_clock: self
                 .host
                 .scheduler_clock
@@ -256,7 +256,7 @@ impl Plan {
         Ok(Box::new(ArraySubject::new(array, spare)))
     }
 
-    /// What the host holds for each member: of the one that it holds the least for.
+    /// The requests that the host holds for each member: of the one that it holds the least for.
     fn host_requests(&self) -> Result<HostRequests, BuildError> {
         let rules = self.host()?.queue();
         let held = self.parameters.iter().map(|disk| rules.before(disk));
@@ -354,7 +354,7 @@ fn rotational(disks: &[DiskParameters]) -> impl Iterator<Item = bool> {
     disks.iter().map(|disk| disk.medium().facts().rotational)
 }
 
-/// The subject file's recovery in the core's words.
+/// The subject file's recovery in the terms of the array core.
 fn recovery(recovery: &lab::Recovery) -> RecoveryConfig {
     let kib = |bytes: Bytes| bytes.0 / 1024;
     RecoveryConfig {

@@ -1,9 +1,9 @@
-//! What this machine's processor takes for what can be measured from a program: system
-//! calls, changes of threads, locks, and bytes through parity, copies and checksums.
+//! The measurement of this machine's processor, as far as a program can do it: system calls,
+//! changes of threads, locks, and bytes through parity, copies and checksums.
 //!
-//! Each is done for a while and the best of several rounds counts, as others' work only
-//! adds to it. What cannot be seen from outside of the kernel (the share of an array in a
-//! request, interrupts) stays as in the processor that it is based on.
+//! Each is done for a while and the best of several rounds counts, as others' work only adds to it.
+//! Times that cannot be seen from outside of the kernel (the share of an array in a request,
+//! interrupts) stay as in the processor that it is based on.
 //!
 //! The program's own room is built without optimisation, and would measure that: a checksum
 //! there was three hundred times as slow as the kernel's.
@@ -18,28 +18,28 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A number as it was measured, and how.
+/// A measured number, with the way in which it was measured.
 #[derive(Debug)]
 pub struct Measured {
-    /// Its name in a processor's file.
+    /// The number's name in a processor's file.
     pub name: &'static str,
-    /// In the unit that the name ends in.
+    /// The value in the unit that the name ends in.
     pub value: f64,
-    /// What was done for it, in words.
+    /// The work that was done for it, in words.
     pub how: String,
 }
 
-/// Rounds of which the best counts, and how long each lasts.
+/// The number of rounds of which the best counts, and the length of each.
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_millis(40);
-/// Bytes of a block that stays in the cache.
+/// The size in bytes of a block that stays in the cache.
 const BLOCK: usize = 64 << 10;
-/// Bytes of a block that is larger than the cache.
+/// The size in bytes of a block that is larger than the cache.
 const LARGE: usize = 64 << 20;
-/// Data blocks of a stripe.
+/// The number of data blocks of a stripe.
 const DATA: usize = 4;
 
-/// Nanoseconds of one of so many things that each call does, in the best round.
+/// The nanoseconds in the best round for one of the `each` things that each call does.
 fn best(each: f64, mut call: impl FnMut()) -> f64 {
     let mut least = f64::MAX;
     for _ in 0..ROUNDS {
@@ -53,7 +53,7 @@ fn best(each: f64, mut call: impl FnMut()) -> f64 {
     least
 }
 
-/// All that can be measured here; direct reads go to `file`, if there is one.
+/// Measures all that can be measured here; direct reads go to `file`, if there is one.
 ///
 /// # Errors
 /// When the system refuses a thread, a pipe or the file.
@@ -119,7 +119,7 @@ pub fn measure(file: Option<&Path>) -> io::Result<Vec<Measured>> {
     Ok(all)
 }
 
-/// How long one core takes to lock, to change eight words and to unlock.
+/// The time of one core to lock, to change eight words and to unlock, in nanoseconds.
 fn locked_words() -> f64 {
     let lock = AtomicU64::new(0);
     let words = std::cell::Cell::new([0_u64; 8]);
@@ -133,13 +133,13 @@ fn locked_words() -> f64 {
     })
 }
 
-/// Rates in bytes per second.
+/// Measures the rates in bytes per second.
 fn bytes(add: &mut impl FnMut(&'static str, f64, &str)) {
     let rate = |bytes: usize, nanos: f64| (bytes as f64 / nanos * 1e9).round();
     let data = vec![vec![0x5a_u8; BLOCK]; DATA];
     let (mut p, mut q) = (vec![0_u8; BLOCK], vec![0_u8; BLOCK]);
     let how = "four blocks of 64 KiB in the cache, by raidlab's own code";
-    // What nobody reads need not be computed: it is read here.
+    // A result that is never read need not be computed: it is read here.
     let xor = best(1.0, || {
         raidlab_parity::generate_p(&data, black_box(&mut p));
     });
@@ -167,7 +167,7 @@ fn bytes(add: &mut impl FnMut(&'static str, f64, &str)) {
         rate(4 * words.len(), sum),
         "fletcher4 in a plain loop",
     );
-    // A record of ZFS; its file systems have records of 128 KiB.
+    // The block is a record of ZFS; its file systems have records of 128 KiB.
     let record = vec![0x5a_u8; 2 * BLOCK];
     let sum = best(1.0, || {
         black_box(raidlab_lab::plan::sha256(black_box(&record)));
@@ -179,7 +179,7 @@ fn bytes(add: &mut impl FnMut(&'static str, f64, &str)) {
     );
 }
 
-/// The checksum of ZFS: four sums, each of the one before.
+/// Computes the checksum of ZFS: four sums, each of the one before.
 fn fletcher4(words: &[u32]) -> [u64; 4] {
     let mut sums = [0_u64; 4];
     for &word in words {
@@ -219,7 +219,7 @@ fn stay_on(core: usize) {
     sched_setaffinity(None, &set).ok();
 }
 
-/// Nanoseconds until a byte that one thread has written into a pipe has been answered by
+/// The nanoseconds until a byte that one thread has written into a pipe has been answered by
 /// another one, halved.
 fn ping_pong(cores: [usize; 2]) -> io::Result<f64> {
     let (mut to_other, mut from_this) = pipe()?;
@@ -246,7 +246,7 @@ fn ping_pong(cores: [usize; 2]) -> io::Result<f64> {
     Ok(time)
 }
 
-/// Nanoseconds until another core's change of a word is seen.
+/// The nanoseconds until another core's change of a word is seen.
 fn bounce() -> f64 {
     const TURNS: u64 = 100_000;
     let word = AtomicU64::new(0);
@@ -269,7 +269,7 @@ fn bounce() -> f64 {
     })
 }
 
-/// Processor time of this thread for a direct read of 4 KiB.
+/// The processor time of this thread for a direct read of 4 KiB.
 fn direct_read(path: &Path) -> io::Result<f64> {
     const READS: u64 = 2000;
     let flags = rustix::fs::OFlags::DIRECT.bits();
@@ -292,7 +292,7 @@ fn direct_read(path: &Path) -> io::Result<f64> {
     Ok((thread_time() - before) / READS as f64)
 }
 
-/// Processor time of this thread so far, nanoseconds.
+/// The processor time of this thread so far, in nanoseconds.
 fn thread_time() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64

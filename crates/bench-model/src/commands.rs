@@ -1,6 +1,6 @@
-//! Every command of every disk of an experiment, as a file of comma-separated
-//! values: one line for each command, in the order in which they ended. What a
-//! layer above the disks really asked for is seen there, and nowhere else.
+//! Every command of every disk of an experiment, as a file of comma-separated values: one line for
+//! each command, in the order in which they ended. The real requests of a layer above the disks are
+//! seen there, and nowhere else.
 
 use raidlab_lab::Experiment;
 use raidlab_store::output::{self, Format, Found, OutputError, OutputFile, check_distinct, look};
@@ -8,29 +8,29 @@ use raidlab_units::{Nanos, Sectors, cannot};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// The first line. Times are virtual, since the start of the machine or the guest.
+/// The first line of the file. Times are virtual, since the start of the machine or the guest.
 const HEAD: &str = "arrived_ns,completed_ns,disk,operation,first_sector,sectors,succeeded";
 
 /// A command that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandLine {
-    /// When it came to the disk.
+    /// The time at which it came to the disk.
     pub arrived: Nanos,
-    /// When the command had ended, since the experiment began.
+    /// The time at which the command had ended, since the experiment began.
     pub completed: Nanos,
     /// The number of the disk that had the command, from 0.
     pub disk: usize,
-    /// `read`, `write`, `flush`, `discard`, ...
+    /// The operation: `read`, `write`, `flush`, `discard`, ...
     pub operation: &'static str,
     /// The first sector of the command on its disk.
     pub start: Sectors,
-    /// How many sectors the command covers; 0 for a flush.
+    /// The number of sectors that the command covers; 0 for a flush.
     pub count: Sectors,
-    /// Whether it was carried out.
+    /// Whether the command was carried out.
     pub good: bool,
 }
 
-/// Writes commands down, if that was asked for.
+/// A file of commands, written if that was asked for.
 #[derive(Debug, Default)]
 pub struct CommandFile {
     path: PathBuf,
@@ -39,7 +39,7 @@ pub struct CommandFile {
 }
 
 impl CommandFile {
-    /// A new file in the folder; `None`: nowhere. It has its name once it is finished.
+    /// Makes a new file in the folder; `None`: nowhere. It has its name once it is finished.
     ///
     /// # Errors
     /// When the file cannot be made, or one stands there that is not raidlab's.
@@ -59,13 +59,13 @@ impl CommandFile {
         })
     }
 
-    /// Whether anything is written.
+    /// Whether commands are written.
     #[must_use]
     pub const fn is_wanted(&self) -> bool {
         self.file.is_some()
     }
 
-    /// A command has ended. What cannot be written is said by [`Self::finish`].
+    /// Writes a command that has ended. Errors of writing are returned by [`Self::finish`].
     pub fn write(&mut self, command: &CommandLine) {
         let Some(file) = &mut self.file else { return };
         if let Err(error) = line(file, command) {
@@ -74,10 +74,10 @@ impl CommandFile {
         }
     }
 
-    /// All of it is in the file.
+    /// Finishes the file, with all commands in it.
     ///
     /// # Errors
-    /// The first thing that went wrong.
+    /// The first error of writing.
     pub fn finish(self) -> Result<(), OutputError> {
         let whole = match (self.failed, self.file) {
             (Some(error), _) => Err(error),
@@ -134,8 +134,8 @@ fn line(file: &mut impl Write, command: &CommandLine) -> io::Result<()> {
     )
 }
 
-/// `md-raid5.ext4.strict.1.csv`: subject, file system if any, parameter set,
-/// repetition.
+/// The file's path, such as `md-raid5.ext4.strict.1.csv`: subject, file system if any,
+/// parameter set, repetition.
 fn path(folder: &Path, experiment: &Experiment) -> PathBuf {
     let mut name = experiment.subject.name.clone();
     if experiment.filesystem.is_some() {

@@ -1,5 +1,5 @@
-//! What the model knows beside its rows, in the store's vocabulary, for whoever
-//! judges them: the same facts that a real machine's bench reads from the machine.
+//! The model's facts beside its rows, in the store's vocabulary, for the rules that judge them: the
+//! same facts that a real machine's bench reads from the machine.
 
 use crate::build::{Ablation, Plan};
 use crate::row::percent;
@@ -29,7 +29,7 @@ const fn truth(holds: bool) -> &'static str {
     if holds { fact::TRUE } else { fact::FALSE }
 }
 
-/// What holds for the whole experiment: the machine, the array, its disks.
+/// The facts of the whole experiment: the machine, the array, its disks.
 pub(crate) fn of_subject(plan: &Plan, experiment: &Experiment) -> Vec<Observation> {
     let scope = Scope {
         subject: experiment.subject.name.clone(),
@@ -41,8 +41,8 @@ pub(crate) fn of_subject(plan: &Plan, experiment: &Experiment) -> Vec<Observatio
     };
     facts.add(fact::MEMORY_TOTAL_BYTES, plan.memory().0, "bytes");
     facts.add(fact::ARRAY_CAPACITY_BYTES, plan.capacity().0, "bytes");
-    // Modelled arrays keep what they are given, byte for byte, on bare devices;
-    // a pool may compress it.
+    // Modelled arrays keep their data as given, byte for byte, on bare devices; a pool
+    // may compress it.
     let zfs = experiment.subject.zfs.as_ref();
     let compression = zfs.map_or(ZfsCompression::Off, |zfs| zfs.compression);
     facts.add(fact::COMPRESSION, compression, "");
@@ -165,7 +165,7 @@ fn of_members(facts: &mut Facts, plan: &Plan, experiment: &Experiment) {
     }
 }
 
-/// What is known of a job beside its rows.
+/// The facts of a job beside its rows.
 pub(crate) fn of_job(
     job: &PlannedJob,
     experiment: &Experiment,
@@ -218,7 +218,7 @@ pub(crate) fn of_job(
         let degraded = letters.contains('_');
         facts.add(name, if degraded { "degraded" } else { "optimal" }, "");
     }
-    // Nobody else is on a modelled machine, and its disks have no faults.
+    // A modelled machine has no other users, and its disks have no faults.
     for name in [
         fact::FOREIGN_BYTES,
         fact::CPU_STEAL_PERCENT,
@@ -231,7 +231,7 @@ pub(crate) fn of_job(
     facts.all
 }
 
-/// Who used the processor, and what for.
+/// Adds the uses of the processor: by which threads, and for what.
 fn of_processor(facts: &mut Facts, used: &ProcessorUse, elapsed: Nanos) {
     let of_one = |time: Nanos| format!("{:.3}", percent(time.0, elapsed.0));
     let all = Nanos(elapsed.0.saturating_mul(used.cores));
@@ -260,9 +260,9 @@ fn of_processor(facts: &mut Facts, used: &ProcessorUse, elapsed: Nanos) {
     }
 }
 
-/// What a job found out of itself, under the names that fio's own report gets: the depth
-/// that keeps a latency, whether it ran evenly, and zones that began anew. What is told of
-/// a single clone among others names it.
+/// Adds a job's own findings, under the names that fio's own report gets: the depth that keeps a
+/// latency, whether it ran evenly, and zones that began anew. A fact of a single clone among
+/// others names it.
 fn of_endings(facts: &mut Facts, group: &JobGroup, result: &JobResult) {
     let named = |name: &str, job: usize, clone: Option<u32>| {
         let spec = group.jobs.get(job);
@@ -295,7 +295,7 @@ fn of_endings(facts: &mut Facts, group: &JobGroup, result: &JobResult) {
     }
 }
 
-/// The options that shape what fio's figures mean, of jobs that have them alike.
+/// Adds the options that shape the meaning of fio's figures, of jobs that have them alike.
 fn of_group(facts: &mut Facts, group: &JobGroup, plan: &Plan) {
     let clones = group.jobs.iter().map(|job| u64::from(job.num_jobs));
     facts.add(fact::FIO_JOBS, clones.sum::<u64>(), "");
@@ -335,7 +335,7 @@ fn of_group(facts: &mut Facts, group: &JobGroup, plan: &Plan) {
     of_limits(facts, group);
 }
 
-/// The rates that all jobs together are not to exceed, where each has one.
+/// Adds the rates that all jobs together are not to exceed, where each has one.
 fn of_limits(facts: &mut Facts, group: &JobGroup) {
     let operations = [Operation::Read, Operation::Write, Operation::Trim];
     for (place, operation) in operations.into_iter().enumerate() {

@@ -1,10 +1,9 @@
 //! The model bench: experiments on modelled disks in virtual time.
 //!
-//! [`ModelBench`] builds what an experiment describes out of the rooms below:
-//! disks from their presets, the array core or the pool over them, a machine
-//! around it all; then it does the steps one after the other and hands over
-//! what was measured. One experiment is single-threaded and depends on
-//! nothing but its description and its seed.
+//! [`ModelBench`] builds the system that an experiment describes out of the crates below: disks
+//! from their presets, the array core or the pool over them, a machine around it all; then it does
+//! the steps one after the other and hands over the measurements. One experiment is single-threaded
+//! and depends on nothing but its description and its seed.
 
 mod bands;
 mod bench;

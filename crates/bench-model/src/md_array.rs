@@ -2,8 +2,8 @@
 //! together from its superblocks and started, as `raidlab create` and `raidlab
 //! serve` do with real members, but on modelled disks and without a write log.
 //!
-//! What costs time: every command to a member, those for superblocks and bitmap
-//! included. What does not: computing parity.
+//! Every command to a member takes time, those for superblocks and bitmap included. Computing
+//! parity takes none.
 
 use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, Candidate, EngineOptions, Layout, Level, MdRules,
@@ -20,13 +20,13 @@ use raidlab_systems::{ArraySpec, ArraySystem, Member, SystemError};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use thiserror::Error;
 
-/// 1 January 2026: when modelled arrays are created. It changes nothing.
+/// The time at which modelled arrays are created: 1 January 2026. It changes nothing.
 const CREATED: u64 = 1_767_225_600;
 
-/// Why an array of md cannot be modelled.
+/// The reason why an array of md cannot be modelled.
 #[derive(Debug, Error)]
 pub enum MdError {
-    /// A setting that only a real md has.
+    /// The subject has a setting that only a real md has.
     #[error("the model has no md array with {what}: run it with `--on host`")]
     NotModelled {
         /// The setting that the model does not have.
@@ -110,19 +110,19 @@ impl MdArray {
             .collect()
     }
 
-    /// Stripes that its cache begins with, where the subject says it.
+    /// The number of stripes that its cache begins with, where the subject says it.
     pub(crate) fn stripes(&self) -> Option<usize> {
         self.spec.stripe_cache_size.map(|stripes| stripes as usize)
     }
 
-    /// What the array offers.
+    /// The size that the array offers.
     pub(crate) fn size(&self) -> Bytes {
         self.plan.array_size.to_bytes()
     }
 
-    /// With a bitmap a sync comes to rest and has the superblocks written each time that
-    /// bits may age (Linux 6.12 drivers/md/md-bitmap.c, `bitmap_cond_end_sync`). raid10.c
-    /// asks for that in a resync or check only; raid1.c and raid5.c in a recovery too.
+    /// Has a sync come to rest with a bitmap, and the superblocks written, each time that bits may
+    /// age (Linux 6.12 drivers/md/md-bitmap.c, `bitmap_cond_end_sync`). raid10.c asks for that in a
+    /// resync or check only; raid1.c and raid5.c in a recovery too.
     fn checkpoint_by_bitmap(&self, recovery: &mut RecoveryConfig) {
         if let (Some(bitmap), Some(rule)) = (&self.plan.bitmap, &mut recovery.checkpoint) {
             let sleep = Nanos::from_secs(bitmap.superblock.daemon_sleep_seconds.into());
@@ -144,7 +144,7 @@ impl MdArray {
         }
     }
 
-    /// The running array as a subject.
+    /// Starts the array and returns it as a subject.
     pub(crate) fn start(&self, mut options: EngineOptions) -> Result<PersistentSubject, MdError> {
         if let Some(stripes) = self.spec.stripe_cache_size {
             options.stripes = usize::try_from(stripes).unwrap_or(options.stripes);
@@ -244,7 +244,7 @@ pub(crate) fn paths(subject: &Subject, host: &Host) -> ArrayPaths {
     }
 }
 
-/// Members of these sizes, as a real system is asked whether it takes them.
+/// Describes members of these sizes as a real system is asked whether it takes them.
 fn real_members(sizes: &[Bytes]) -> Vec<Member> {
     let member = |(number, size): (usize, &Bytes)| Member {
         device: format!("disk{number}"),
@@ -255,7 +255,7 @@ fn real_members(sizes: &[Bytes]) -> Vec<Member> {
     sizes.iter().enumerate().map(member).collect()
 }
 
-/// The subject's `[build.md]` in `raidlab create`'s words.
+/// Translates the subject's `[build.md]` into the terms of `raidlab create`.
 fn specification(spec: &MdSpec, members: usize) -> Result<CreateSpec, MdError> {
     let refuse = |what| Err(MdError::NotModelled { what });
     let version = match spec.metadata {

@@ -8,11 +8,11 @@ use raidlab_sim::{ArrayKind, ArrayPaths, Checksum, Compression, PoolPaths, Subje
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_zfs::Pool;
 
-/// Where a vdev's data begins: two labels of 256 KiB and the boot block
+/// The place where a vdev's data begins: behind two labels of 256 KiB and the boot block
 /// (`VDEV_LABEL_START_SIZE`, 4 MiB).
 const LABELS: Sectors = Sectors(4 * 2048);
 
-/// The threads of a pool with so many disks.
+/// The threads of a pool with this number of disks.
 pub(crate) fn paths(zfs: &Zfs, members: usize) -> ArrayPaths {
     let block = zfs.volume_block.to_sectors();
     ArrayPaths {
@@ -87,7 +87,7 @@ impl Subject for PoolSubject {
 
     fn sync(&self) -> Option<SyncProgress> {
         self.pool.sync_status().map(|status| SyncProgress {
-            // A resilver: scrubs are not modelled.
+            // The sync is a resilver: scrubs are not modelled.
             kind: SyncKind::Recovery,
             position: status.done.to_sectors(),
             total: status.total.to_sectors(),
@@ -112,7 +112,7 @@ impl Subject for PoolSubject {
     }
 
     fn leap_sample(&self) -> Nanos {
-        // Two turns of the resilver; several transaction groups of writes.
+        // The sample has two turns of the resilver; several transaction groups of writes.
         let resilvering = self.pool.sync_status().is_some();
         Nanos::from_secs(if resilvering { 10 } else { 24 })
     }

@@ -11,7 +11,7 @@ use raidlab_units::PathError;
 use std::path::Path;
 use thiserror::Error;
 
-/// Why a preset cannot be had.
+/// The reason why a preset cannot be loaded.
 #[derive(Debug, Error)]
 pub enum LoadPresetError {
     /// No built-in preset has this name.
@@ -19,7 +19,7 @@ pub enum LoadPresetError {
         "{what} `{name}` is not known{}", nearby(.name, .known)
     )]
     Unknown {
-        /// What it should be: `disk preset`, `processor`.
+        /// The kind of preset that it should be: `disk preset`, `processor`.
         what: &'static str,
         /// The name as it was given.
         name: String,
@@ -60,13 +60,13 @@ const PROCESSORS: Folder = Folder {
 };
 
 impl Folder {
-    /// What is in it, in order.
+    /// The names of the folder's files, in order.
     fn names(&self) -> Vec<&'static str> {
         let entries = raidlab_data::entries(self.name).iter();
         entries.map(|entry| entry.name).collect()
     }
 
-    /// What errors call a preset's file, and its text: from `files` where a plan has
+    /// The name that errors give a preset's file, and its text: from `files` where a plan has
     /// brought it, and else noted there, so that a run can be repeated.
     fn file(&self, files: &Files, name: &str) -> Result<(String, String), LoadPresetError> {
         let (known_as, file) = if is_path(name) {
@@ -101,7 +101,7 @@ pub fn names() -> Vec<&'static str> {
     DISKS.names()
 }
 
-/// A disk preset by name, or from a file if `name` is a path.
+/// Loads a disk preset by name, or from a file if `name` is a path.
 ///
 /// # Errors
 /// When there is none of that name, or its file is wrong.
@@ -109,7 +109,7 @@ pub fn load(name: &str) -> Result<Preset, LoadPresetError> {
     load_from(&Files::default(), name)
 }
 
-/// A disk preset by name or path as [`load`] gives it, of these files.
+/// Loads a disk preset by name or path as [`load`] does, from these files.
 ///
 /// # Errors
 /// As [`load`].
@@ -132,7 +132,7 @@ pub fn processor_names() -> Vec<&'static str> {
     PROCESSORS.names()
 }
 
-/// A processor by name, or from a file if `name` is a path, of these files.
+/// Loads a processor by name, or from a file if `name` is a path, of these files.
 ///
 /// # Errors
 /// When there is none of that name, or its file is wrong.

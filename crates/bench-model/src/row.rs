@@ -1,4 +1,4 @@
-//! From a simulated job to the rows of a measurement.
+//! The rows of a measurement, made from a simulated job.
 
 use crate::bands::Unfitted;
 use raidlab_disk::Preset;
@@ -8,7 +8,7 @@ use raidlab_store::{Latency, Measurement, MemberUse, Operation};
 use raidlab_units::{BytesPerSecond, Nanos};
 use raidlab_workload::Direction;
 
-/// One row for each operation of the job; none of one that only prepares.
+/// Makes one row for each operation of the job; none of one that only prepares.
 pub(crate) fn rows(
     job: &PlannedJob,
     experiment: &Experiment,

@@ -12,13 +12,13 @@ use raidlab_random::Stream;
 use raidlab_units::{Bytes, BytesPerSecond, Nanos, Sectors};
 use thiserror::Error;
 
-/// A part that its drive has not.
+/// The error of a member that is a part beyond its drive.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("member {member} ends at {end}, but its drive has {capacity}")]
 pub struct WiringError {
-    /// The member, from 0.
+    /// The number of the member, from 0.
     pub member: usize,
-    /// Where its region would end.
+    /// The place where its region would end.
     pub end: Bytes,
     /// The size of the drive that the member is a part of.
     pub capacity: Bytes,
@@ -27,17 +27,17 @@ pub struct WiringError {
 /// A member's disk, or its way to one.
 #[derive(Debug, Clone)]
 pub struct Wired {
-    /// The disk, and what it hangs on.
+    /// The disk, and the cable or bus that it hangs on.
     pub disk: Attached,
-    /// How much of it is the member's.
+    /// The part of it that is the member's.
     pub size: Sectors,
-    /// The suite itself says how much that is.
+    /// Whether the suite itself says that size.
     pub fixed_size: bool,
 }
 
-/// An experiment's chance: the angles of its disks, the offsets of the model's jobs.
-/// A repetition has its own, as nobody finds real disks at the same angles again; the
-/// first one has that of the seed.
+/// The random numbers of an experiment: for the angles of its disks and the offsets of the model's
+/// jobs. A repetition has its own, as real disks are not found at the same angles again; the first
+/// one has those of the seed.
 #[must_use]
 pub fn chance(experiment: &Experiment) -> Stream {
     let stream = Stream::new(experiment.seed);
@@ -47,7 +47,7 @@ pub fn chance(experiment: &Experiment) -> Stream {
     }
 }
 
-/// The numbers of a member's preset as its place in the suite has them.
+/// Puts the numbers of a member's preset into the state that its place in the suite has.
 ///
 /// # Errors
 /// When the drive has no such state.
@@ -94,8 +94,8 @@ pub fn sizes(
         .collect()
 }
 
-/// The disks of an experiment, member by member; `regions` may be shorter than
-/// `parameters`: the others are whole. `random` is the experiment's own stream.
+/// Makes the disks of an experiment, member by member; `regions` may be shorter than `parameters`:
+/// the others are whole. `random` is the experiment's own stream.
 ///
 /// # Errors
 /// When a region ends behind its drive.
@@ -159,7 +159,7 @@ fn attach<'a>(
     if alone {
         return vec![make(group[0], first.first_sector).into()];
     }
-    // Each drive once: that of the first member that names it.
+    // Each drive is there once, as that of the first member that names it.
     let mut drives: Vec<usize> = Vec::new();
     let mut ports = Vec::new();
     for &member in group {

@@ -9,7 +9,7 @@
 pub struct Entry {
     /// The name of the file without `.toml`, by which it is found.
     pub name: &'static str,
-    /// Its text, comments included.
+    /// The text of the file, comments included.
     pub text: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! How many I/Os a second of one core a bare disk simulates.
+//! The number of I/Os per second of one core that a bare disk simulates.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use raidlab_disk::medium::flash::translation::State;
@@ -7,12 +7,12 @@ use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
 use std::hint::black_box;
 
-/// I/Os of one iteration.
+/// The number of I/Os of one iteration.
 const COUNT: u64 = 50_000;
-/// And with flash, whose tables are copied before each.
+/// The number of I/Os with flash, whose tables are copied before each iteration.
 const FLASH_COUNT: u64 = 1_000_000;
 
-/// A closed loop without turnaround: what completes is replaced at once. So many of a
+/// Runs a closed loop without turnaround: a completed command is replaced at once. `reads` of a
 /// hundred are reads.
 fn closed_loop(mut disk: Disk, reads: u32, depth: u64, count: u64) -> Nanos {
     let mut random = Stream::new(2);
@@ -69,7 +69,7 @@ fn bare_disk(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A solid-state disk in steady state, where each write brings about copies.
+/// Measures a solid-state disk in steady state, where each write causes copies.
 fn bare_flash(criterion: &mut Criterion) {
     let text = include_str!("../../../data/disks/p5520.toml");
     let preset = Preset::parse("p5520.toml", text).expect("the shipped preset is valid");

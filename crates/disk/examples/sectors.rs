@@ -1,11 +1,11 @@
-//! What a partition that begins at sector 63 costs a disk with physical sectors of 4 KiB:
-//! makes the table of docs/design/disk-model.md.
+//! The cost of a partition that begins at sector 63 on a disk with physical sectors of 4 KiB: makes
+//! the table of docs/design/disk-model.md.
 
 use raidlab_disk::{Command, CommandKind, Disk, Preset};
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
 
-/// Milliseconds for each of `count` writes, one at a time, until all is on the platters.
+/// Milliseconds for each of `count` writes, one at a time, until all are on the platters.
 fn each(first_sector: u64, kind: CommandKind, count: u64, place: fn(u64) -> u64) -> f64 {
     let text = include_str!("../../../data/disks/wd15ears.toml");
     let preset = Preset::parse("wd15ears.toml", text).expect("the shipped preset is valid");
@@ -38,7 +38,7 @@ fn each(first_sector: u64, kind: CommandKind, count: u64, place: fn(u64) -> u64)
     now.0 as f64 / 1e6 / count as f64
 }
 
-/// What is written, how, how many times, at which sectors, and what was measured.
+/// A row: what is written, how, how many times, at which sectors, and the measured time.
 type Row = (&'static str, CommandKind, u64, fn(u64) -> u64, &'static str);
 
 fn main() {

@@ -1,10 +1,11 @@
-//! How far the figures of a disk that nobody fitted may be from those of the real one.
+//! The uncertainty of a disk that was not fitted: how far its figures may be from those of
+//! the real one.
 //!
-//! A preset made from a data sheet borrows what no data sheet has, mostly the choice of
-//! the next command and the caches. What that costs was measured by leaving out: disks
-//! with published figures were predicted from their data sheets, and the predictions
-//! compared (`raidlab fit --left-out`). A [`Band`] is what follows for one kind of load
-//! on one kind of disk; [`Bands`] is the file that keeps them all.
+//! A preset made from a data sheet borrows the numbers that no data sheet has, mostly those of
+//! command scheduling and of the caches. The resulting error was measured by leaving out: disks
+//! with published figures were predicted from their data sheets, and the predictions compared
+//! (`raidlab fit --left-out`). A [`Band`] is the result for one kind of load on one kind of disk;
+//! [`Bands`] is the file with all of them.
 
 use crate::medium::Medium;
 use crate::medium::parameters::DiskParameters;
@@ -15,9 +16,9 @@ use thiserror::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
-    /// Random reads, fewer than three at a time on a disk.
+    /// Random reads, fewer than three in flight on a disk.
     RandomRead,
-    /// Random reads, three or more at a time on a disk: it chooses the next.
+    /// Random reads, three or more in flight on a disk, which chooses the next.
     QueuedRandomRead,
     /// Random writes; the write cache chooses the next at any queue depth.
     RandomWrite,
@@ -32,12 +33,14 @@ pub enum Load {
 /// A band: factors on a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct Band {
-    /// The real disk's rate is at least so many times the modelled one; at most 1.
+    /// The lower factor: the real disk's rate is at least so many times the modelled one;
+    /// at most 1.
     pub low: f64,
-    /// And at most so many times; at least 1.
+    /// The upper factor: the real disk's rate is at most so many times the modelled one;
+    /// at least 1.
     pub high: f64,
-    /// By so much the ratio of two such figures on the same disks may be off, either
-    /// way; at least 1. Their common error cancels, and what is left is less.
+    /// The factor by which the ratio of two such figures on the same disks may be off, either way;
+    /// at least 1. It is smaller, as the common error cancels.
     pub ratio: f64,
 }
 
@@ -49,7 +52,7 @@ impl Band {
         ratio: 1.0,
     };
 
-    /// The band that holds what either holds.
+    /// The smallest band that contains both.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -72,18 +75,18 @@ struct Entry {
     band: Band,
 }
 
-/// A file of bands that cannot be used.
+/// The reason why a file of bands cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BandsError {
-    /// Not TOML, or not in the form of such a file.
+    /// The text is no TOML, or does not have the form of such a file.
     #[error("{file}: {message}")]
     Syntax {
         /// The name of the file of bands, as errors show it.
         file: String,
-        /// What the parser says.
+        /// The parser's message.
         message: String,
     },
-    /// A band without its own figure in it, or with a ratio below 1.
+    /// The band does not contain 1, or its ratio is below 1.
     #[error("{file}: the band of {load} on {medium} must hold 1")]
     Empty {
         /// The name of the file of bands, as errors show it.
@@ -93,7 +96,7 @@ pub enum BandsError {
         /// The kind of disk.
         medium: &'static str,
     },
-    /// A kind of load that a medium which is like no other has no band for.
+    /// A band is missing, and the medium has no other whose band could be used.
     #[error("{file}: no band of {load} on {medium}")]
     Missing {
         /// The name of the file of bands, as errors show it.
@@ -162,7 +165,7 @@ impl Bands {
 }
 
 impl Load {
-    /// Every one, in order.
+    /// All kinds of load, in order.
     pub const ALL: &'static [Self] = &[
         Self::RandomRead,
         Self::QueuedRandomRead,
@@ -185,7 +188,7 @@ impl Load {
         }
     }
 
-    /// What a load is to a kind of disk: without an arm several streams are as one.
+    /// The kind of load that counts on a kind of disk: without an arm several streams are like one.
     const fn on(self, medium: Medium) -> Self {
         match self {
             Self::Streams if !medium.facts().rotational => Self::Stream,
@@ -195,7 +198,7 @@ impl Load {
 }
 
 impl DiskParameters {
-    /// What kind of disk the numbers describe.
+    /// The kind of disk that the numbers describe.
     #[must_use]
     pub const fn medium(&self) -> Medium {
         self.medium.medium()

@@ -1,14 +1,13 @@
 //! A bus that disks share: PCI, a SATA port multiplier, USB, the uplink of PCI Express.
 //!
-//! All data of its disks cross it, at a rate in all. What crosses at a time shares the rate
-//! equally, as a bus does that gives its masters short bursts in turn. A half-duplex bus
-//! carries both directions together, another one each by itself. A command takes a time of
-//! the bus beside its data. Disks seek, and their caches read ahead and write out, while others
-//! transfer.
+//! All data of its disks cross it, at a total rate. Concurrent transfers share the rate equally, as
+//! on a bus that gives its masters short bursts in turn. A half-duplex bus shares it between both
+//! directions, another one has it for each. A command also occupies the bus for a time beside its
+//! data. Disks seek, and their caches read ahead and write out, while others transfer.
 //!
-//! Equal shares are kept by the bytes that each transfer has had since a transfer was alone: a
-//! new one ends when that count has risen by its own bytes, so the next to end is known
-//! without a look at the others.
+//! Equal shares are kept by the bytes that each transfer has had since a transfer was alone: a new
+//! one ends when that count has risen by its own bytes, so the next to end is known without
+//! visiting the others.
 
 use raidlab_units::{BytesPerSecond, Nanos};
 use std::cmp::Reverse;
@@ -17,36 +16,37 @@ use std::collections::BinaryHeap;
 /// The rates and costs of a bus that disks share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BusRules {
-    /// What it carries in all, above 0; of a bus that is not half duplex, in each direction.
+    /// The total rate, above 0; for a bus that is not half duplex, the rate of each direction.
     pub rate: BytesPerSecond,
-    /// Both directions share that rate.
+    /// Whether both directions share that rate.
     pub half_duplex: bool,
-    /// What a command takes beside its data.
+    /// The time that a command takes of the bus beside its data.
     pub command: Nanos,
 }
 
 /// The direction in which data cross a bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// From a disk to the host, as a read's data do.
+    /// The direction from a disk to the host, as with a read's data.
     In,
-    /// From the host to a disk, as a write's data do.
+    /// The direction from the host to a disk, as with a write's data.
     Out,
 }
 
-/// What crosses in one direction, or in both.
+/// The transfers in one direction, or in both.
 #[derive(Debug, Clone, Default)]
 struct Lane {
-    /// The time, in nanoseconds, at which `served` was brought up to date.
+    /// The time, in nanoseconds, of the last update of `served`.
     at: u64,
-    /// Bytes that whoever crosses all the time has had.
+    /// The bytes that a transfer would have had that was crossing all the time.
     served: f64,
-    /// Who crosses, by the count at which it ends: its bits, which order as positive numbers.
+    /// The transfers, by the value of `served` at which each ends: its bits, which order
+    /// as positive numbers.
     crossing: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 impl Lane {
-    /// When the first to end is across.
+    /// The time at which the first transfer ends.
     fn next(&self, nanos_per_byte: f64) -> u64 {
         let Some(&Reverse((end, _))) = self.crossing.peek() else {
             return u64::MAX;
@@ -67,7 +67,7 @@ impl Lane {
     }
 }
 
-/// A bus at work.
+/// The state of a bus.
 #[derive(Debug, Clone)]
 pub(crate) struct Bus {
     rules: BusRules,
@@ -84,7 +84,7 @@ impl Bus {
         }
     }
 
-    /// So many bytes of a command, known by its slot, begin to cross.
+    /// Begins the transfer of a command's bytes; the command is known by its slot.
     pub(crate) fn cross(&mut self, now: u64, way: Way, slot: usize, bytes: u64) {
         let apart = way == Way::Out && !self.rules.half_duplex;
         let lane = &mut self.lanes[usize::from(apart)];
@@ -94,13 +94,13 @@ impl Bus {
         lane.crossing.push(Reverse((end.to_bits(), slot)));
     }
 
-    /// When the next command is across; `u64::MAX` for never.
+    /// The time at which the next transfer ends; `u64::MAX` for never.
     pub(crate) fn next(&self) -> u64 {
         let next = self.lanes.iter().map(|lane| lane.next(self.nanos_per_byte));
         next.fold(u64::MAX, u64::min)
     }
 
-    /// The slot of a command that is across at `now`.
+    /// Takes the slot of a command whose transfer has ended at `now`.
     pub(crate) fn take(&mut self, now: u64) -> Option<usize> {
         let nanos_per_byte = self.nanos_per_byte;
         let is_due = |lane: &&mut Lane| lane.next(nanos_per_byte) <= now;

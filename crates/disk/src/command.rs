@@ -1,32 +1,32 @@
-//! What the host says to a disk, and what the disk answers.
+//! Commands from the host to a disk, and their completions.
 
 use raidlab_units::Sectors;
 
-/// What a command does.
+/// The operation of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CommandKind {
-    /// Data from the disk.
+    /// The command reads data from the disk.
     Read,
-    /// Data into the disk: complete when in the write cache.
+    /// The command writes data: complete when they are in the write cache.
     Write,
-    /// Data into the disk: complete when on the medium.
+    /// The command writes data: complete when they are on the medium.
     WriteThrough,
-    /// Blocks that need not be kept; only for disks that take discards.
+    /// The command discards blocks that need not be kept; only for disks that take discards.
     Discard,
-    /// Complete when everything acknowledged before it is on the medium.
+    /// The command flushes: complete when everything acknowledged before it is on the medium.
     Flush,
 }
 
 /// A command to a disk, in its own 512-byte sectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command {
-    /// Chosen by the host, unique among its commands in flight.
+    /// The tag, chosen by the host, unique among its commands in flight.
     pub tag: u64,
-    /// Whether it reads, writes, discards or flushes.
+    /// The operation: read, write, discard or flush.
     pub kind: CommandKind,
-    /// First sector; ignored for a flush.
+    /// The first sector; ignored for a flush.
     pub start: Sectors,
-    /// Number of sectors, at least 1; ignored for a flush.
+    /// The number of sectors, at least 1; ignored for a flush.
     pub count: Sectors,
 }
 
@@ -38,9 +38,9 @@ impl Command {
     }
 }
 
-/// A command is done. Data errors belong to the fault layer, not here.
+/// The completion of a command. Data errors belong to the fault layer, not here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// The tag of the command that is done, as the host chose it.
+    /// The tag of the completed command, as the host chose it.
     pub tag: u64,
 }

@@ -1,4 +1,4 @@
-//! A modelled disk: a medium, told by its parameters.
+//! A modelled disk: a medium, chosen by its parameters.
 
 use crate::command::{Command, Completion};
 use crate::medium::parameters::DiskParameters;
@@ -7,7 +7,7 @@ use crate::surface::Surface;
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
 
-/// A modelled disk. What works in it is its medium's; everything is integer nanoseconds.
+/// A modelled disk, which works by the mechanism of its medium; all times are integer nanoseconds.
 #[derive(Debug, Clone)]
 pub struct Disk {
     parameters: DiskParameters,
@@ -28,31 +28,31 @@ impl Disk {
         }
     }
 
-    /// The numbers in force.
+    /// The disk's parameters.
     #[must_use]
     pub fn parameters(&self) -> &DiskParameters {
         &self.parameters
     }
 
-    /// Where its sectors lie, and how fast a stream passes them.
+    /// The surface: the positions of its sectors, and the rate of a stream over them.
     #[must_use]
     pub fn surface(&self) -> &Surface {
         &self.surface
     }
 
-    /// Nothing waits, nothing is dirty, nothing is under way.
+    /// Whether no command waits, no data are dirty, and nothing is in progress.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.mechanism.is_quiet()
     }
 
-    /// Where the commands that it has are.
+    /// The numbers of its commands at each place within the disk.
     #[must_use]
     pub fn inside(&self) -> Inside {
         self.mechanism.inside()
     }
 
-    /// Hours have passed that nobody simulated, in which the host went on as before up to
+    /// Leaps over hours without simulating them, in which the host continued as before up to
     /// `sector`. Only while quiet.
     pub fn leap(&mut self, sector: Sectors) {
         debug_assert!(self.is_quiet(), "a leap over work in progress");
@@ -60,7 +60,7 @@ impl Disk {
         self.mechanism.leap(&self.surface, sector);
     }
 
-    /// Whether it goes on as it does now for hours, if the host does.
+    /// Whether the disk would behave in the same way for hours if the host does.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         self.mechanism.is_steady()
@@ -73,7 +73,7 @@ impl Disk {
         self.mechanism.submit(now.0, &command);
     }
 
-    /// When [`Self::advance`] next has something to do.
+    /// The time at which [`Self::advance`] next has something to do.
     #[inline]
     #[must_use]
     pub fn next_event(&self) -> Option<Nanos> {
@@ -81,7 +81,7 @@ impl Disk {
         (next != u64::MAX).then_some(Nanos(next))
     }
 
-    /// Does what is due at `now` and appends the commands that completed.
+    /// Does everything due at `now` and appends the completed commands.
     pub fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
         self.mechanism.advance(now.0, completions);
     }

@@ -1,4 +1,4 @@
-//! Ablations: a model without one of its features shows what it is worth.
+//! Ablations: a model without one of its features shows the effect of that feature.
 
 use crate::medium::parameters::DiskParameters;
 use crate::medium::platters::scheduling::Order;
@@ -9,18 +9,18 @@ use thiserror::Error;
 /// A feature of the disk model that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Feature {
-    /// Rotational position optimisation: without it, first come first served.
+    /// Rotational position optimisation; without it, first come first served.
     Rpo,
-    /// The rotation's part of it: without it, shortest seek first.
+    /// The rotational part of it; without it, shortest seek first.
     Rotation,
-    /// The safety margin and the jitter: without them, perfect prediction.
+    /// The safety margin and the jitter; without them, perfect prediction.
     Margin,
-    /// Overlap of command overhead with the command before.
+    /// The overlap of command overhead with the command before.
     Overlap,
     /// Read-ahead and its segments.
     ReadAhead,
-    /// Just-in-time seeks: where the arm would wait for the platter anyway, it first reads
-    /// ahead on its stream and leaves as late as that allows.
+    /// Just-in-time seeks: where the arm would have to wait for the platter, it first reads ahead
+    /// on its stream and leaves as late as possible.
     Slack,
     /// The wait for a follow-on read.
     FollowOnWait,
@@ -32,7 +32,7 @@ pub enum Feature {
     WriteCache,
 }
 
-/// A name that is no feature.
+/// The error of a name that is no feature.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{name}` is not a feature of the disk model")]
 pub struct UnknownFeature {
@@ -41,7 +41,7 @@ pub struct UnknownFeature {
 }
 
 impl Feature {
-    /// Every feature with its name and what the model does without it.
+    /// All features, each with its name and the model's behaviour without it.
     pub const ALL: [(Self, &'static str, &'static str); 10] = [
         (
             Self::Rpo,
@@ -120,7 +120,7 @@ impl FromStr for Feature {
 }
 
 impl DiskParameters {
-    /// The same disk without one feature. What belongs to arm and platters changes nothing
+    /// The same disk without one feature. Features of arm and platters have no effect
     /// on other media.
     #[must_use]
     pub fn without(mut self, feature: Feature) -> Self {

@@ -1,6 +1,5 @@
-//! What every disk has between its medium and the host: the overhead of a command, the
-//! transfer of its data one after the other, and the completions in the order of their
-//! times.
+//! The interface between a disk's medium and the host: the overhead of a command, the transfer of
+//! its data one after the other, and the completions in the order of their times.
 
 use crate::command::Completion;
 use crate::medium::parameters::DiskParameters;
@@ -11,16 +10,16 @@ use std::collections::BinaryHeap;
 /// The controller and the wire of one disk.
 #[derive(Debug, Clone)]
 pub(crate) struct Interface {
-    /// Before a command that the cache answers.
+    /// The overhead of a command that the cache answers, nanoseconds.
     pub(crate) overhead: u64,
     bytes_per_second: f64,
-    /// The last transfer that was timed: its bytes, and how long it takes. The next one mostly
-    /// has as many.
+    /// The last transfer that was timed: its bytes and its duration. The next one is mostly of
+    /// the same size.
     timed: (u64, u64),
     discard: u64,
-    /// When the way out is free.
+    /// The time at which the interface is free for data to the host.
     free: u64,
-    /// Time, order and tag of what is complete by then.
+    /// The time, order and tag of each command that will be complete.
     done: BinaryHeap<Reverse<(u64, u64, u64)>>,
     order: u64,
 }
@@ -38,7 +37,7 @@ impl Interface {
         }
     }
 
-    /// How long so many bytes take to cross the interface, in nanoseconds.
+    /// The duration of a transfer of so many bytes, in nanoseconds.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -53,7 +52,7 @@ impl Interface {
         self.timed.1
     }
 
-    /// Completes `tag` when so many bytes, ready at `ready`, have crossed to the host.
+    /// Completes `tag` after a transfer of so many bytes to the host, which are ready at `ready`.
     pub(crate) fn transfer(&mut self, ready: u64, bytes: u64, tag: u64) {
         self.free = self.free.max(ready) + self.transfer_time(bytes);
         self.complete(self.free, tag);
@@ -65,19 +64,19 @@ impl Interface {
         self.done.push(Reverse((time, self.order, tag)));
     }
 
-    /// Completes a discard that came at `now`: it needs neither arm nor dies, only the time
-    /// that the preset gives for it.
+    /// Completes a discard that arrived at `now`: it needs neither arm nor dies, only the time
+    /// given in the preset.
     pub(crate) fn discard(&mut self, now: u64, tag: u64) {
         self.complete(now + self.overhead + self.discard, tag);
     }
 
-    /// When the next command is complete; `u64::MAX` for never.
+    /// The time at which the next command is complete; `u64::MAX` for never.
     #[inline]
     pub(crate) fn next(&self) -> u64 {
         self.done.peek().map_or(u64::MAX, |entry| entry.0.0)
     }
 
-    /// Appends what is complete at `now`.
+    /// Appends the commands that are complete at `now`.
     pub(crate) fn hand_over(&mut self, now: u64, completions: &mut Vec<Completion>) {
         while let Some(&Reverse((time, _, tag))) = self.done.peek() {
             if time > now {
@@ -88,7 +87,7 @@ impl Interface {
         }
     }
 
-    /// Nothing is under way to the host.
+    /// Whether no completion or transfer to the host is in progress.
     pub(crate) fn is_quiet(&self) -> bool {
         self.done.is_empty()
     }

@@ -1,16 +1,15 @@
 //! Modelled disks: mechanics, firmware, caches, presets with provenance.
 //!
-//! A [`Disk`] is a state machine in virtual time: commands go in with
-//! [`Disk::submit`], completions come out of [`Disk::advance`], and
-//! [`Disk::next_event`] says when something will happen. It moves no data,
-//! reads no clock and draws randomness only from the stream it was given.
+//! A [`Disk`] is a state machine in virtual time: commands go in with [`Disk::submit`], completions
+//! come out of [`Disk::advance`], and [`Disk::next_event`] gives the time of the next event. It
+//! moves no data, reads no clock and draws randomness only from the stream it was given.
 //!
-//! A disk is a medium and its numbers. Each [`medium`] is a module with its own
-//! parameters, one line in a registry: [platters](medium::platters) with their arm, the
-//! same with [shingled tracks](medium::shingles), [flash](medium::flash), and a disk of
-//! [constant](medium::constant) times. What several members share is in [`shared`]; before each of them stands a [`HostQueue`].
-//! Parameters come from a [`Preset`]: a TOML file in which every number names
-//! its source; [`Bands`] say how far a disk that nobody fitted may be off.
+//! A disk is a medium and its numbers. Each [`medium`] is a module with its own parameters, one
+//! line in a registry: [platters](medium::platters) with their arm, the same with [shingled
+//! tracks](medium::shingles), [flash](medium::flash), and a disk of [constant](medium::constant)
+//! times. Disks that several members share are in [`shared`]; each member has a [`HostQueue`]
+//! before it. Parameters come from a [`Preset`]: a TOML file in which every number names its
+//! source; [`Bands`] hold the uncertainty of disks that were not fitted.
 
 mod bands;
 mod bus;

@@ -1,9 +1,9 @@
-//! The kinds of media, and what each says of itself.
+//! The kinds of media, and the properties of each.
 //!
-//! A medium is a module here and one line in the registry at the end of this file. Its
-//! `Parameters` hold the numbers that only it has, say what preset files call them, and
-//! build its mechanism, which takes commands and completes them. Whoever must know of
-//! a difference between media asks for its [`Facts`]; nobody else names a medium.
+//! A medium is a module here and one line in the registry at the end of this file. Its `Parameters`
+//! hold the numbers that only it has, with their names in preset files, and build its mechanism,
+//! which takes commands and completes them. Code that depends on differences between media uses its
+//! [`Facts`], and names no medium.
 
 pub mod parameters;
 
@@ -16,42 +16,41 @@ use raidlab_units::{Nanos, Sectors};
 use serde::Deserialize;
 use std::fmt::Debug;
 
-/// What holds for all disks of a medium.
+/// The properties of all disks of a medium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
-    /// Something turns: where the arm is makes a difference, and several streams are not
-    /// as fast as one.
+    /// Whether the disk rotates: then the arm's position matters, and several streams are
+    /// slower than one.
     pub rotational: bool,
-    /// The medium whose band is taken for a load that this one has no band of.
+    /// The medium whose band is used for a load for which this one has none.
     pub like: Option<Medium>,
-    /// Names of parameters that it needs and other media have too, in the order in which
-    /// they are listed.
+    /// The names of parameters that it needs and other media have too, in the order of listings.
     pub shared_names: &'static [&'static str],
-    /// Names of parameters by which a preset file is known to be of this medium.
+    /// The names of parameters by which a preset file is recognized as one of this medium.
     pub own_names: &'static [&'static str],
 }
 
-/// Where the commands that a disk has are. All others are with its medium: they wait for
-/// an arm or a die, or are served by it.
+/// The number of commands at each place within a disk. All others are with its medium: they wait
+/// for an arm or a die, or are being served by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Inside {
-    /// They wait for the controller, or its firmware is at work.
+    /// Commands that wait for the controller, or for its firmware.
     pub controller: usize,
-    /// Their data wait for the link, or cross it.
+    /// Commands whose data wait for the link, or cross it.
     pub link: usize,
-    /// They wait for room in the write buffer.
+    /// Commands that wait for room in the write buffer.
     pub buffer: usize,
 }
 
-/// A number of a preset file, in the units that names of parameters can end with.
+/// A number of a preset file, convertible from the units that names of parameters can end with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Number {
-    /// The number as it stands in the file, in the unit that the name ends with.
+    /// The number as in the file, in the unit at the end of the name.
     pub(crate) value: f64,
 }
 
 impl Number {
-    /// Without its fraction; negative values count as 0.
+    /// The integer part; negative values count as 0.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -61,7 +60,7 @@ impl Number {
         self.value as u64
     }
 
-    /// A number that counts things and is whole.
+    /// The value of a number that counts things.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "what does not fit is refused by its limits anyway"
@@ -79,29 +78,29 @@ impl Number {
     }
 }
 
-/// What a medium's parameters do for the others.
+/// The interface of a medium's parameters.
 pub(crate) trait MediumKind: Debug + Clone + PartialEq {
-    /// The disk at work that these parameters make.
+    /// The mechanism of a disk with these parameters.
     type Mechanism: Mechanism;
 
     const FACTS: Facts;
 
-    /// Names of the states in which such a disk can begin; none where there is but one.
+    /// The names of the states in which such a disk can begin; empty where there is only one.
     const STATES: &'static [&'static str] = &[];
 
-    /// Parameters that are not valid before each has been set.
+    /// Creates parameters that are not valid until each has been set.
     fn blank() -> Self;
 
-    /// Sets one by its name in preset files; false if it has none of that name.
+    /// Sets a parameter by its name in preset files; returns false if there is none of that name.
     fn set(&mut self, name: &str, value: Number) -> bool;
 
-    /// The first field that no such medium can have.
+    /// Checks the parameters; the error names the first invalid field.
     fn validate(&self, disk: &DiskParameters) -> Result<(), ParameterError>;
 
-    /// A disk at rest. `angle` is where the platters are at time zero, if there are any.
+    /// A disk at rest. `angle` is the angle of the platters at time zero, if there are any.
     fn build(&self, disk: &DiskParameters, angle: Nanos, random: Stream) -> Self::Mechanism;
 
-    /// The numbers of arm and platters, if it has such.
+    /// The parameters of arm and platters; `None` where the medium has none.
     fn platters(&self) -> Option<&PlatterParameters> {
         None
     }
@@ -111,12 +110,12 @@ pub(crate) trait MediumKind: Debug + Clone + PartialEq {
         None
     }
 
-    /// Which of [`Self::STATES`] it begins in, if there are any.
+    /// The index in [`Self::STATES`] of the state in which it begins, if there are any.
     fn state(&self) -> Option<usize> {
         None
     }
 
-    /// It begins in this one of [`Self::STATES`].
+    /// Sets the state in which it begins, by its index in [`Self::STATES`].
     fn set_state(&mut self, _state: usize) {}
 
     /// Whether it is an NVMe drive.
@@ -124,41 +123,41 @@ pub(crate) trait MediumKind: Debug + Clone + PartialEq {
         false
     }
 
-    /// Whether what it has acknowledged survives the loss of power.
+    /// Whether acknowledged data survive the loss of power.
     fn is_protected(&self) -> bool {
         false
     }
 }
 
-/// A medium at work, in virtual time of nanoseconds.
+/// The mechanism of a disk, in virtual time of nanoseconds.
 pub(crate) trait Mechanism: Debug + Clone {
     /// Takes a command at time `now`, which is not earlier than that of any call before.
     fn submit(&mut self, now: u64, command: &Command);
 
-    /// When [`Self::advance`] next has something to do; `u64::MAX` for never.
+    /// The time at which [`Self::advance`] next has something to do; `u64::MAX` for never.
     fn next_event(&self) -> u64;
 
-    /// Does what is due at `now` and appends the commands that completed.
+    /// Does everything due at `now` and appends the completed commands.
     fn advance(&mut self, now: u64, completions: &mut Vec<Completion>);
 
-    /// Nothing waits, nothing is dirty, nothing is under way.
+    /// Whether no command waits, no data are dirty, and nothing is in progress.
     fn is_quiet(&self) -> bool;
 
-    /// How many of its commands are at which place within the disk.
+    /// The number of its commands at each place within the disk.
     fn inside(&self) -> Inside {
         Inside::default()
     }
 
-    /// Hours have passed in which the host did what it did before, up to `sector`.
+    /// Leaps over hours in which the host continued as before, up to `sector`.
     fn leap(&mut self, _surface: &Surface, _sector: Sectors) {}
 
-    /// Whether it goes on for hours as it does now, if the host does.
+    /// Whether it would behave in the same way for hours if the host does.
     fn is_steady(&self) -> bool {
         true
     }
 }
 
-/// Makes the modules, the kinds, the parameters and the mechanisms of all media.
+/// Defines the modules, the kinds, the parameters and the mechanisms of all media.
 macro_rules! media {
     ($($(#[$documentation:meta])* $medium:ident $module:ident $name:literal,)+) => {
         $(pub mod $module;)+
@@ -170,7 +169,7 @@ macro_rules! media {
         }
 
         impl Medium {
-            /// Every one, in order.
+            /// All media, in order.
             pub const ALL: &'static [Self] = &[$(Self::$medium),+];
 
             /// The medium's name in files of bands.
@@ -179,7 +178,7 @@ macro_rules! media {
                 match self { $(Self::$medium => $name),+ }
             }
 
-            /// What holds for all disks of this medium.
+            /// The properties of all disks of this medium.
             #[must_use]
             pub const fn facts(self) -> Facts {
                 match self { $(Self::$medium => <$module::Parameters as MediumKind>::FACTS),+ }
@@ -196,20 +195,20 @@ macro_rules! media {
             }
         }
 
-        /// The numbers that a disk has of its medium.
+        /// The parameters of a disk that are specific to its medium.
         #[derive(Debug, Clone, PartialEq)]
         pub enum MediumParameters {
             $($(#[$documentation])* $medium($module::Parameters),)+
         }
 
         impl MediumParameters {
-            /// Which medium it is.
+            /// The medium of these parameters.
             #[must_use]
             pub const fn medium(&self) -> Medium {
                 match self { $(Self::$medium(_) => Medium::$medium),+ }
             }
 
-            /// The numbers of arm and platters, if it has such.
+            /// The parameters of arm and platters; `None` where the medium has none.
             #[must_use]
             pub fn platters(&self) -> Option<&PlatterParameters> {
                 match self { $(Self::$medium(own) => own.platters()),+ }
@@ -256,7 +255,7 @@ macro_rules! media {
             }
         }
 
-        /// A medium at work, whichever it is.
+        /// The mechanism of any medium.
         #[derive(Debug, Clone)]
         pub(crate) enum AnyMechanism {
             $($medium(<$module::Parameters as MediumKind>::Mechanism),)+
@@ -296,8 +295,8 @@ macro_rules! media {
 }
 
 impl Medium {
-    /// The medium that a preset file with these names of parameters is of: the last one in
-    /// the registry that has one of them as its own.
+    /// The medium of a preset file with these names of parameters: the last one in the registry
+    /// that has one of them as its own.
     pub(crate) fn of_names<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Self {
         let has_own = |medium: &&Self| {
             let own = medium.facts().own_names;
@@ -310,14 +309,14 @@ impl Medium {
             .unwrap_or(&Self::ALL[0])
     }
 
-    /// Every name of a parameter that its disks need, in the order of listings.
+    /// The names of all parameters that its disks need, in the order of listings.
     pub fn names(self) -> impl Iterator<Item = &'static str> + Clone {
         let facts = self.facts();
         facts.shared_names.iter().chain(facts.own_names).copied()
     }
 }
 
-// The registry of media, and the names that files call them by.
+// The registry of media, with their names in files.
 media! {
     /// Platters and an arm.
     Platters platters "platters",
@@ -325,6 +324,6 @@ media! {
     Shingles shingles "shingles",
     /// Flash chips behind a controller, whatever the plug: SATA or NVMe.
     Flash flash "flash",
-    /// A constant time for each access: a disk to compute by hand.
+    /// A constant time for each access: a disk whose times can be computed by hand.
     Constant constant "constant",
 }

@@ -1,11 +1,11 @@
 //! Presets: disk models as data, every number with its source.
 //!
-//! A preset is a TOML file. `[parameters]` holds what all parameter sets
-//! share; each `[set.NAME.parameters]` adds or replaces numbers, so that one
-//! model can be shipped in several equally good fits. Each parameter is a
-//! table `{ value = 0.9, basis = "fitted", source = "..." }`; its name carries its
-//! unit, and its [`Basis`] says how well it is known. The rate curve stands alone,
-//! as a list of `[place, kibibytes_per_second]`.
+//! A preset is a TOML file. `[parameters]` holds the numbers that all parameter sets
+//! share; each `[set.NAME.parameters]` adds or replaces numbers, so that one model
+//! can be shipped in several equally good fits. Each parameter is a table
+//! `{ value = 0.9, basis = "fitted", source = "..." }`; its name carries its unit,
+//! and its [`Basis`] tells how well it is known. The rate curve is separate, a list
+//! of `[place, kibibytes_per_second]`.
 
 use crate::medium::Medium;
 use crate::medium::parameters::{DiskParameters, OPTIONAL, ParameterError};
@@ -19,15 +19,15 @@ use toml::Spanned;
 /// A disk model in one or more parameter sets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preset {
-    /// Short name: the file's.
+    /// The short name, which is that of the file.
     pub name: String,
     /// The model in words.
     pub title: String,
-    /// What the disk calls itself.
+    /// The model number that the disk reports.
     pub model: String,
     /// Remarks for people, which the model does not read.
     pub description: String,
-    /// The first is the default.
+    /// The parameter sets, of which the first is the default.
     sets: Vec<Set>,
 }
 
@@ -39,20 +39,21 @@ struct Set {
     provenance: Vec<Provenance>,
 }
 
-/// How a number of a preset is known, the best first.
+/// The basis on which a number of a preset is known, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
-    /// Searched, or chosen among a few values, so that the model comes nearest to
+    /// Fitted: searched, or chosen among a few values, so that the model comes nearest to
     /// measurements of this very disk.
     Fitted,
-    /// Read off a measurement of this very disk.
+    /// Measured: read from a measurement of this very disk.
     Measured,
-    /// Said by the maker, or computed from what he says.
+    /// Rated: stated by the maker, or computed from such a statement.
     Rated,
-    /// Taken from another disk, or from what others made of this one, as it is or scaled.
+    /// Borrowed: taken from another disk, or from a model of this one by others,
+    /// unchanged or scaled.
     Borrowed,
-    /// Not known: what is usual, or what does no harm.
+    /// Assumed: not known; a usual or harmless value.
     Assumed,
 }
 
@@ -70,41 +71,41 @@ impl Basis {
     }
 }
 
-/// One number and where it is from.
+/// One number and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provenance {
     /// The parameter's name, unit included.
     pub name: String,
-    /// Its value as text.
+    /// The value as text.
     pub value: String,
-    /// How the value is known.
+    /// The basis on which the value is known.
     pub basis: Basis,
-    /// Where the value is from, in words.
+    /// The source of the value, in words.
     pub source: String,
 }
 
-/// Why a preset cannot be used.
+/// The reason why a preset cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PresetError {
-    /// Something that the file says, or that one of its sets lacks.
+    /// The file has an error, or one of its sets lacks a number.
     #[error("{file}:{line}: {problem}")]
     Wrong {
-        /// The preset file in which it stands.
+        /// The name of the preset file.
         file: String,
-        /// The line of the file on which it stands, or on which the set begins, from 1.
+        /// The line of the error, or the first line of the set, from 1.
         line: usize,
-        /// What is wrong, for people.
+        /// The problem in words.
         problem: String,
-        /// Why a set is no disk, where that is what is wrong.
+        /// The reason why a set is no valid disk, if that is the problem.
         #[source]
         source: Option<ParameterError>,
     },
-    /// No parameter set at all, or not the one asked for.
+    /// There is no parameter set, or not the requested one.
     #[error("{preset} has no parameter set `{set}`; it has: {known}")]
     NoSet {
         /// The preset; with the line where its own default is wrong.
         preset: String,
-        /// The set asked for.
+        /// The requested set.
         set: String,
         /// The names of the parameter sets that the preset has, for people.
         known: String,
@@ -155,19 +156,19 @@ struct Value {
     source: String,
 }
 
-/// What a file that does not say it is taken for.
+/// The basis of a number whose file does not name it.
 const fn unsaid() -> Basis {
     Basis::Assumed
 }
 
-/// Largest value of any parameter: 2^53, up to which floating point is exact.
+/// The largest value of any parameter: 2^53, up to which floating-point numbers are exact.
 const LARGEST: f64 = 9_007_199_254_740_992.0;
 
 impl Preset {
     /// Reads a preset from the text of `file` (used in errors).
     ///
     /// # Errors
-    /// Names file, line and field of the first thing that is wrong.
+    /// Names file, line and field of the first error.
     pub fn parse(file: &str, text: &str) -> Result<Self, PresetError> {
         let wrong = |byte: usize, problem: String| PresetError::Wrong {
             file: file.to_owned(),
@@ -194,7 +195,7 @@ impl Preset {
             };
             sets.push(reader.read(&raw, set.get_ref())?);
         }
-        // The default comes first; the others stay in order of name.
+        // The default comes first; the others stay in the order of their names.
         let default = sets
             .iter()
             .position(|set| set.name == *raw.default_set.get_ref());
@@ -222,8 +223,8 @@ impl Preset {
         self.sets.iter().map(|set| set.name.as_str()).collect()
     }
 
-    /// The name of the set that this disk has among others that are in the set `fit`: a
-    /// disk with one set alone has no choice, and is in that one whatever the others are in.
+    /// The name of the set that this disk uses beside others with the set `fit`: a disk with a
+    /// single set uses that one, whatever the others use.
     #[must_use]
     pub fn set_beside<'a>(&'a self, fit: &'a str) -> &'a str {
         match self.sets.as_slice() {
@@ -240,7 +241,7 @@ impl Preset {
         self.set(set).map(|set| &set.parameters)
     }
 
-    /// What a set is, in words.
+    /// The description of a set.
     ///
     /// # Errors
     /// If there is no set of that name.
@@ -256,8 +257,8 @@ impl Preset {
         self.set(set).map(|set| set.provenance.as_slice())
     }
 
-    /// Whether a set was fitted on measurements of this very disk: whether any of its
-    /// numbers was. The figures of other sets carry a [band](crate::Bands).
+    /// Whether a set was fitted, that is, whether any of its numbers was, on measurements of this
+    /// very disk. The figures of other sets carry a [band](crate::Bands).
     ///
     /// # Errors
     /// If there is no set of that name.
@@ -278,7 +279,7 @@ impl Preset {
     }
 }
 
-/// Reads one set: shared parameters under the set's own.
+/// Reads one set: its own parameters take precedence over the shared ones.
 struct Reader<'a> {
     file: &'a str,
     text: &'a str,
@@ -382,8 +383,8 @@ impl Reader<'_> {
 /// Endings of the names of times and rates, which may have any fraction.
 const FRACTIONS: [&str; 3] = ["_us", "_ms", "_per_second"];
 
-/// Whether a number has a fraction that would be cut off, so that the disk would be the same
-/// without that fraction.
+/// Whether a number would lose a fraction by being cut off to an integer, that is, whether the disk
+/// would be the same without that fraction.
 fn counts(medium: Medium, name: &str, number: f64) -> bool {
     if number.fract() == 0.0 || FRACTIONS.iter().any(|unit| name.ends_with(unit)) {
         return false;
@@ -391,7 +392,7 @@ fn counts(medium: Medium, name: &str, number: f64) -> bool {
     only(medium, name, number) == only(medium, name, number.trunc())
 }
 
-/// A disk of which this number alone is told.
+/// A disk for which only this number is set.
 fn only(medium: Medium, name: &str, number: f64) -> DiskParameters {
     let mut disk = DiskParameters::blank(medium, Vec::new());
     disk.set_named(name, number);

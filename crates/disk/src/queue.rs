@@ -1,52 +1,55 @@
 //! The host's queue before a disk: tags, the order of what waits, merging.
 //!
-//! A disk takes as many commands at a time as it has tags. What comes beyond waits in the
-//! host, and an [`Order`] says which command is next when a tag is free:
+//! A disk takes as many commands at a time as it has tags. Further commands wait in the host, and
+//! an [`Order`] decides which is next when a tag is free:
 //!
-//! - [`Order::None`]: in order of arrival. Linux without a scheduler: who finds no tag sleeps
-//!   until one is free, and the first to sleep is the first to wake (`queue/sleepers.rs`).
-//! - [`Order::Sweep`]: one sweep after the other from the first sector to the last, as
-//!   FreeBSD's `bioq_disksort` (`sys/kern/subr_disk.c`) has it.
+//! - [`Order::None`]: in order of arrival. Linux without a scheduler: a process that finds no tag
+//!   sleeps until one is free, and the first to sleep is the first to wake (`queue/sleepers.rs`).
+//! - [`Order::Sweep`]: one sweep after the other from the first sector to the last, as in
+//!   FreeBSD's `bioq_disksort` (`sys/kern/subr_disk.c`).
 //! - [`Order::MqDeadline`]: Linux's scheduler of that name, the default of a disk with one
-//!   hardware queue (`block/mq-deadline.c` of 6.12). Reads and writes are sorted apart. A
-//!   *batch* is up to sixteen commands of one direction in ascending order; a new one is of
-//!   reads where there are any, but after two batches of reads that writes had to wait for
-//!   it is theirs. It begins where the direction's last command was, or with its oldest
-//!   command if that has waited for too long (half a second for reads, five seconds for
-//!   writes) or nothing lies beyond. The scheduler holds twice as many requests as the disk
-//!   has tags, those with the disk among them (`nr_requests`); what comes beyond waits before
-//!   it in order of arrival. A command that continues a waiting one, or ends where that
-//!   begins, is merged with it, up to the largest request that the host sends, and what has
-//!   grown so with the one that it then touches (`queue/merging.rs`).
-//! - [`Order::Kyber`]: Linux's scheduler of that name, with as many requests. Commands are merged
-//!   with those that came last, and these not with each other. Its rules are at the top of
-//!   `queue/kyber.rs`.
-//! - [`Order::Bfq`]: the one that goes by who sends a command, a [`Submitter`]. Its rules are at
-//!   the top of `queue/bfq.rs`.
+//!   hardware queue (`block/mq-deadline.c` of 6.12). Reads and writes are sorted apart. A *batch*
+//!   is up to sixteen commands of one direction in ascending order; a new one is of reads where
+//!   there are any, but after two batches of reads for which writes had to wait, it is of writes.
+//!   It begins where the direction's last command was, or with its oldest command if that has
+//!   waited for too long (half a second for reads, five seconds for writes) or there is none
+//!   beyond. The scheduler holds twice as many requests as the disk has tags, those with the disk
+//!   among them (`nr_requests`); further ones wait before it in order of arrival. A command that
+//!   continues a waiting one, or ends where that begins, is merged with it, up to the largest
+//!   request that the host sends, and a command that has grown is merged with the one that it
+//!   then touches (`queue/merging.rs`).
+//! - [`Order::Kyber`]: Linux's scheduler of that name, with as many requests. New commands are
+//!   merged with the latest waiting ones, but waiting ones not with each other. Its rules are at
+//!   the top of `queue/kyber.rs`.
+//! - [`Order::Bfq`]: Linux's scheduler that goes by the process that sends a command, its
+//!   [`Submitter`]. Its rules are at the top of `queue/bfq.rs`.
 //!
-//! A flush goes before all others: Linux puts it at the head of the list to dispatch, and
-//! the fault of a late one would be a caller's that sent it too early. Then comes a write for
-//! which the disk was flushed ([`Submitter::first`]).
+//! A flush goes before all others: Linux puts it at the head of the list to
+//! dispatch, and a caller must not send it too early. Then comes a write for which
+//! the disk was flushed ([`Submitter::first`]).
 //!
-//! An NVMe drive takes 1023 commands, and has no scheduler unless one is asked for, whatever
-//! its host does with other disks: Linux gives a disk with several hardware queues none (`elevator_get_default` in
-//! `block/elevator.c`), and a queue of NVMe has 1024 entries, one of which stays empty
-//! (`io_queue_depth` in `drivers/nvme/host/pci.c`). One queue stands for all of a machine.
+//! An NVMe drive takes 1023 commands, and has no scheduler unless one is asked for, whatever its
+//! host does with other disks: Linux gives a disk with several hardware queues none
+//! (`elevator_get_default` in `block/elevator.c`), and a queue of NVMe has 1024 entries, one of
+//! which stays empty (`io_queue_depth` in `drivers/nvme/host/pci.c`). One queue models all queues
+//! of a machine.
 //!
-//! What is written so that nobody waits until it is on the medium, or a flush follows, is a command
-//! of its own in all of them ([`Submitter::alone`]).
+//! A write that goes through the cache, or that a flush follows, is never merged by any
+//! of them ([`Submitter::alone`]).
 //!
 //! Left out are:
 //!
 //! - mq-deadline's choice ahead of the tag, before drives other than those of SCSI and SATA: the
 //!   block layer takes a request from the scheduler before it asks for the request's tag
 //!   (`__blk_mq_do_dispatch_sched` in `block/blk-mq-sched.c`; `scsi_mq_get_budget` asks first).
-//! - The place of mq-deadline in Linux 5.10 and 6.1, which is a request and no sector (`next_rq`): what comes
-//!   to lie between that one and the last one waits for the next sweep.
-//! - Throttling of writes (`block/blk-wbt.c`), which distributions have on without BFQ (`wbt_lat_usec`).
-//!   It holds back writes without `REQ_IDLE`: those of md's arrays with parity (`ops_run_io` in
-//!   `drivers/md/raid5.c`), in 6.1 those of mirrors (`raid1_write_request`), and all of a resync, but no direct
-//!   ones. Of 32 tags those with `REQ_SYNC` get up to 24, those of a resync 12, and 6 beside reads (`get_limit`).
+//! - The place of mq-deadline in Linux 5.10 and 6.1, which is a request and not a
+//!   sector (`next_rq`): a request that arrives between that one and the last one waits
+//!   for the next sweep.
+//! - Throttling of writes (`block/blk-wbt.c`), which distributions enable without BFQ
+//!   (`wbt_lat_usec`). It holds back writes without `REQ_IDLE`: those of md's arrays with parity
+//!   (`ops_run_io` in `drivers/md/raid5.c`), in 6.1 those of mirrors (`raid1_write_request`), and
+//!   all of a resync, but no direct ones. Of 32 tags those with `REQ_SYNC` get up to 24, those of a
+//!   resync 12, and 6 beside reads (`get_limit`).
 //! - The segments of a request. A request of 1280 KiB has 320 pages where memory is in pieces, and
 //!   AHCI takes 168 of them (`AHCI_MAX_SG` in `drivers/ata/ahci.h`).
 
@@ -74,32 +77,32 @@ use sleepers::Sleepers;
 use std::collections::BTreeMap;
 use waiting::Waiting;
 
-/// A disk, or a way to one, behind its host's queue. It takes commands and gives
-/// completions, as the disk does.
+/// A disk, or a port to one, behind its host's queue. It takes commands and gives completions, as
+/// the disk does.
 #[derive(Debug, Clone)]
 pub struct Queue<T> {
     disk: T,
     rules: QueueRules,
     in_disk: usize,
-    /// What the order chooses among, in order of arrival.
+    /// The commands among which the order chooses, in order of arrival.
     waiting: Vec<Waiting>,
-    /// What waits before that.
+    /// The commands that wait for a place before that.
     sleepers: Sleepers,
-    /// Commands with the disk that stand for further tags.
+    /// Commands with the disk that stand for the tags of merged ones too.
     merged: BTreeMap<u64, Vec<u64>>,
-    /// Commands that found no tag, ever.
+    /// The number of commands so far that found no tag.
     overflows: u64,
-    /// Whether commands that wait are kept back from the disk.
+    /// Whether waiting commands are kept back from the disk.
     held: bool,
     scheduler: Scheduler,
 }
 
-/// Who chooses, and how far it is.
+/// The scheduler that chooses among waiting commands, with its state.
 #[derive(Debug, Clone)]
 enum Scheduler {
-    /// Order of arrival: whoever came first goes to the disk first.
+    /// Commands go to the disk in order of arrival.
     None,
-    /// The sweep is behind this sector, the end of the last command that had waited.
+    /// The sweep has passed this sector, the end of the last command that had waited.
     Sweep(u64),
     Deadline(Deadline),
     Kyber(Box<Kyber>),
@@ -117,7 +120,7 @@ impl Scheduler {
         }
     }
 
-    /// A command that has waited goes to the disk.
+    /// Notes that a command that has waited goes to the disk.
     fn sent(&mut self, now: Nanos, sent: &Waiting) {
         match self {
             Self::None | Self::Bfq(_) => {}
@@ -130,7 +133,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether a command that finds a tag may go at once.
+    /// Whether a command that finds a free tag may go at once.
     #[inline]
     fn passes(&mut self, command: &Command) -> bool {
         match self {
@@ -146,23 +149,22 @@ impl Scheduler {
 }
 
 impl<T: Target> Queue<T> {
-    /// An empty queue before `disk`; a cable that carries one command at a time leaves one
-    /// tag, and an NVMe drive has its own rules. All parts of a
-    /// drive have one queue.
+    /// Creates an empty queue before `disk`; a cable that carries one command at a time leaves one
+    /// tag, and an NVMe drive has its own rules. All parts of a drive have one queue.
     #[must_use]
     pub fn new(mut disk: T, rules: QueueRules) -> Self {
         let rules = disk.rules(rules);
         Self::with(disk, rules)
     }
 
-    /// From now on it has the rules of a host with these. It must be empty.
+    /// Sets the rules of a host. The queue must be empty.
     pub(crate) fn begin_with(&mut self, host: QueueRules) {
         self.rules = self.disk.rules(host);
         self.sleepers = Sleepers::new(self.rules.turn);
         self.scheduler = Scheduler::of(self.rules.order, self.disk.is_rotational());
     }
 
-    /// An empty queue with just these rules.
+    /// Creates an empty queue with exactly these rules.
     pub(crate) fn with(disk: T, rules: QueueRules) -> Self {
         let scheduler = Scheduler::of(rules.order, disk.is_rotational());
         Self {
@@ -178,24 +180,24 @@ impl<T: Target> Queue<T> {
         }
     }
 
-    /// The disk, or the way to it.
+    /// The disk, or the port to it.
     #[must_use]
     pub const fn disk(&self) -> &T {
         &self.disk
     }
 
-    /// The same to be changed, as by a leap; commands go through the queue.
+    /// The disk, or the port to it, for changes such as a leap; commands go through the queue.
     pub const fn disk_mut(&mut self) -> &mut T {
         &mut self.disk
     }
 
-    /// Who chooses among the commands that wait for a tag.
+    /// The order by which commands that wait for a tag are chosen.
     #[must_use]
     pub fn order(&self) -> Order {
         self.disk.order().unwrap_or(self.rules.order)
     }
 
-    /// Commands with the disk, and those that wait for a tag.
+    /// The number of commands with the disk, and of those that wait for a tag.
     #[must_use]
     pub fn queued(&self) -> (usize, usize) {
         let own = (
@@ -205,8 +207,8 @@ impl<T: Target> Queue<T> {
         self.disk.queued().unwrap_or(own)
     }
 
-    /// Of the commands whose tags `is_own` knows: how many requests are with the disk, if there
-    /// are so many commands in all, and how many wait.
+    /// Counts the requests of the commands whose tags `is_own` accepts: those with the disk, if
+    /// there are `all` commands in all, and those that wait.
     pub(crate) fn queued_of(&self, all: usize, is_own: impl Fn(u64) -> bool) -> (usize, usize) {
         let waiting = || self.waiting.iter().chain(&self.sleepers.waiting);
         let waits = waiting().filter(|one| is_own(one.command.tag)).count();
@@ -216,20 +218,20 @@ impl<T: Target> Queue<T> {
         (all - waits - beside, waits)
     }
 
-    /// How many commands found no tag so far.
+    /// The number of commands so far that found no tag.
     #[must_use]
     pub fn overflows(&self) -> u64 {
         self.overflows + self.disk.overflows()
     }
 
-    /// [`Self::submit_from`] for whom it makes no difference who sends.
+    /// Takes a command as [`Self::submit_from`] does, from a sender that does not matter.
     #[inline]
     pub fn submit(&mut self, now: Nanos, command: Command) {
         self.submit_from(now, command, Submitter::default());
     }
 
-    /// Takes a command of somebody's at time `now`, which must not be earlier than that of any
-    /// call before. Its tag must be of no other command that is under way.
+    /// Takes a command from a sender at time `now`, which must not be earlier than that of any call
+    /// before. No other command in flight may have its tag.
     #[inline]
     pub fn submit_from(&mut self, now: Nanos, command: Command, from: Submitter) {
         self.sleepers.sends(command.tag, from);
@@ -249,8 +251,8 @@ impl<T: Target> Queue<T> {
         self.overflows += u64::from(self.in_disk == in_disk);
     }
 
-    /// Commands that the disk gets at a time: a scheduler holds no more requests for all of a
-    /// drive's tags than it holds at all.
+    /// The number of commands that the disk gets at a time: a scheduler never holds more requests
+    /// for all of a drive's tags than it can hold in total.
     #[inline]
     fn tags(&self) -> usize {
         match self.rules.order.is_scheduler() {
@@ -259,7 +261,7 @@ impl<T: Target> Queue<T> {
         }
     }
 
-    /// When [`Self::advance`] next has something to do.
+    /// The time at which [`Self::advance`] next has something to do.
     #[inline]
     #[must_use]
     pub fn next_event(&self) -> Option<Nanos> {
@@ -275,7 +277,7 @@ impl<T: Target> Queue<T> {
         next.into_iter().chain(turn).min()
     }
 
-    /// Whether somebody who sleeps has a place to take.
+    /// Whether there is a free place for a sleeper.
     fn is_free(&self) -> bool {
         let mut sleepers = self.sleepers.waiting.iter();
         !self.held
@@ -285,8 +287,8 @@ impl<T: Target> Queue<T> {
             }
     }
 
-    /// Does what is due at `now`, appends the commands that completed, and gives their tags
-    /// to others. To be called at each [`Self::next_event`].
+    /// Does everything due at `now`, appends the completed commands, and gives their tags to
+    /// others. To be called at each [`Self::next_event`].
     pub fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
         let first = completions.len();
         let is_due = |next: Nanos| next <= now;
@@ -328,14 +330,14 @@ impl<T: Target> Queue<T> {
         if asks {
             self.refill(now);
         }
-        // A turn has ended since a place became free.
+        // The running process's turn has ended since a place became free.
         if self.rules.turn > Nanos::ZERO && self.admit(now) {
             while self.admit(now) {}
             self.refill(now);
         }
     }
 
-    /// From now on what waits goes on waiting, as before a disk that hangs.
+    /// Holds back waiting commands from now on, as before a disk that hangs.
     pub fn hold(&mut self) {
         self.held = true;
     }
@@ -346,7 +348,7 @@ impl<T: Target> Queue<T> {
         self.refill(now);
     }
 
-    /// Processes have come to their end, those of which `ended` says so by their numbers.
+    /// Notes that processes have ended: those for whose numbers `ended` is true.
     pub fn exit(&mut self, now: Nanos, ended: impl Fn(u32) -> bool) {
         self.disk.exit(now, &ended);
         if let Scheduler::Bfq(bfq) = &mut self.scheduler {
@@ -355,7 +357,7 @@ impl<T: Target> Queue<T> {
         }
     }
 
-    /// A command that finds no tag.
+    /// Queues a command that finds no tag.
     fn queue(&mut self, now: Nanos, command: Command, from: Submitter) {
         let mut waiting = Waiting {
             command,
@@ -382,7 +384,7 @@ impl<T: Target> Queue<T> {
         }
     }
 
-    /// Whether one more request can be held for the order to choose from.
+    /// Whether the order can hold one more request to choose from.
     fn has_room(&self, new: &Waiting) -> bool {
         let requests = self.rules.requests();
         match (self.rules.order, &self.scheduler) {
@@ -393,7 +395,7 @@ impl<T: Target> Queue<T> {
         }
     }
 
-    /// Adds a command to those that wait, or to one of them.
+    /// Adds a command to the waiting ones, or merges it into one of them.
     fn insert(&mut self, now: Nanos, new: Waiting) {
         if !self.merges(&new) {
             if let Scheduler::Bfq(bfq) = &mut self.scheduler {
@@ -403,7 +405,7 @@ impl<T: Target> Queue<T> {
         }
     }
 
-    /// Lets in the first of those that wait before the scheduler for which it has room.
+    /// Lets in the first of the commands waiting before the scheduler for which it has room.
     fn admit(&mut self, now: Nanos) -> bool {
         if !self.rules.order.is_scheduler() || !self.sleepers.may_take(now) {
             return false;
@@ -421,7 +423,7 @@ impl<T: Target> Queue<T> {
         true
     }
 
-    /// Gives the tags that are free to those that wait.
+    /// Gives the free tags to waiting commands.
     fn refill(&mut self, now: Nanos) {
         while self.in_disk < self.tags() && !self.held {
             if let Some(next) = self.next(now) {
@@ -438,7 +440,7 @@ impl<T: Target> Queue<T> {
         }
     }
 
-    /// Takes out of those that wait the one whose turn it is.
+    /// Takes the command that is next out of the waiting ones.
     fn next(&mut self, now: Nanos) -> Option<Waiting> {
         let is_flush = |one: &Waiting| one.command.kind == CommandKind::Flush;
         let ahead = || self.waiting.iter().rposition(|one| one.from.first);
@@ -459,7 +461,7 @@ impl<T: Target> Queue<T> {
 
 #[cfg(test)]
 impl<T> Queue<T> {
-    /// What BFQ knows.
+    /// The state of BFQ.
     fn bfq(&mut self) -> &mut Bfq {
         match &mut self.scheduler {
             Scheduler::Bfq(bfq) => bfq,

@@ -1,26 +1,24 @@
-//! Members that share something: two partitions of one disk share its arm, two
-//! disks of one PATA cable share the cable, the disks of a machine share a bus.
+//! Disks and channels that members share: two partitions of one disk share its arm, two disks of
+//! one PATA cable share the cable, the disks of a machine share a bus.
 //!
-//! A host sees *ports*: each leads to a region of a disk, and behaves as a disk of
-//! that size. The ports of a group share what the group has:
+//! A host sees *ports*: each leads to a region of a disk, and behaves as a disk of that size. The
+//! ports of a group share an arm, a cable or a bus:
 //!
-//! - **An arm** ([`Sharing::Arm`]): commands of all ports go to their disk through one queue of
-//!   the host, which has the host's tags and scheduler once for the drive; and the disk chooses
-//!   among all that it has. This is what partitions are.
-//! - **A cable** ([`Sharing::Cable`]): one command at a time, whichever disk it is
-//!   for. It holds the cable from its start to its completion, so the reads of one
-//!   disk keep the other from even starting; only what a disk does on its own, as
-//!   writing out its cache, goes on beside it. Commands that come meanwhile wait at
-//!   their ports in order of arrival, and when the cable is free the ports take
-//!   turns: the next one with a command waiting, counted from the port that was
-//!   served last. That is how Linux drove two ATA disks of a channel, which have no
-//!   means to overlap: `ide_do_request` starts nothing while `hwgroup->busy`, and
-//!   `choose_drive` prefers the drive that was served less recently
-//!   (`drivers/ide/ide-io.c` of 2.6.21; its account of service times is left out).
+//! - **An arm** ([`Sharing::Arm`]): commands of all ports go to their disk through one queue of the
+//!   host, which has the host's tags and scheduler once for the drive; and the disk chooses among
+//!   all of its commands. This models partitions.
+//! - **A cable** ([`Sharing::Cable`]): one command at a time, whichever disk it is for. It holds
+//!   the cable from its start to its completion, so the reads of one disk keep the other from even
+//!   starting; only a disk's own work, such as writing out its cache, continues meanwhile. Commands
+//!   that come meanwhile wait at their ports in order of arrival, and when the cable is free the
+//!   ports take turns: the next one with a command waiting, counted from the port that was served
+//!   last. That is how Linux drove two ATA disks of a channel, which have no means to overlap:
+//!   `ide_do_request` starts nothing while `hwgroup->busy`, and `choose_drive` prefers the drive
+//!   that was served less recently (`drivers/ide/ide-io.c` of 2.6.21; its account of service times
+//!   is left out).
 
-//! - **A bus** ([`Sharing::Bus`]): commands go to their disks as they come, but what is to be
-//!   written crosses the [bus](BusRules) before it is with its disk, and what was read crosses
-//!   it after.
+//! - **A bus** ([`Sharing::Bus`]): commands go to their disks as they come, but written data cross
+//!   the [bus](BusRules) before they reach the disk, and read data cross it afterwards.
 
 use crate::bus::{Bus, BusRules, Way};
 use crate::command::{Command, CommandKind, Completion};
@@ -31,35 +29,35 @@ use raidlab_units::{Nanos, SECTOR_BYTES, Sectors};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the ports of a group have in common.
+/// The resource that the ports of a group share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sharing {
-    /// Nothing beside their disks: ports to one disk share its arm.
+    /// The ports share only their disks: ports to one disk share its arm.
     Arm,
-    /// A cable that carries one command at a time.
+    /// The ports share a cable that carries one command at a time.
     Cable,
-    /// A bus that all data cross.
+    /// The ports share a bus that all data cross.
     Bus(BusRules),
 }
 
 /// The part of a disk that a port leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region {
-    /// Which of the group's disks, from 0.
+    /// The index of the disk in the group, from 0.
     pub disk: usize,
-    /// Its sector that is the port's first.
+    /// The disk's sector that is the port's first.
     pub start: Sectors,
 }
 
-/// One way to a disk that others use too. A clone is the same port.
+/// A port: one of several ways to a shared disk. A clone is the same port.
 #[derive(Debug, Clone)]
 pub struct Port {
     hub: Arc<Mutex<Hub>>,
     number: usize,
 }
 
-/// The ports to a group of disks, one for each region, in their order. Regions
-/// must name disks that there are; commands must stay within the disk.
+/// Creates the ports to a group of disks, one for each region, in their order. Regions must name
+/// existing disks; commands must stay within the disk.
 #[must_use]
 pub fn ports(disks: Vec<Disk>, regions: &[Region], sharing: Sharing) -> Vec<Port> {
     let lines = regions.iter().map(|&region| Line {
@@ -98,23 +96,24 @@ impl Port {
         self.hub.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`Disk::submit`], in the port's own sectors.
+    /// Takes a command as [`Disk::submit`] does, in the port's own sectors.
     pub fn submit(&self, now: Nanos, command: Command) {
         self.submit_from(now, command, Submitter::default());
     }
 
-    /// The same, with who sends it.
+    /// Takes a command as [`Self::submit`] does, with its sender.
     fn submit_from(&self, now: Nanos, command: Command, from: Submitter) {
         self.hub().submit(now, self.number, command, from);
     }
 
-    /// As [`Disk::next_event`]; events of the whole group count.
+    /// The time of the next event, as [`Disk::next_event`]; events of the whole group count.
     #[must_use]
     pub fn next_event(&self) -> Option<Nanos> {
         self.hub().next_event(self.number)
     }
 
-    /// As [`Disk::advance`]; the other ports get theirs when they are asked.
+    /// Does everything due at `now`, as [`Disk::advance`]; other ports get their completions when
+    /// they are asked.
     pub fn advance(&self, now: Nanos, completions: &mut Vec<Completion>) {
         let mut hub = self.hub();
         hub.advance(now);
@@ -122,14 +121,14 @@ impl Port {
         completions.extend(done.map(|(_, tag)| Completion { tag }));
     }
 
-    /// What `of` says of the numbers of its disk.
+    /// The result of `of` for the parameters of its disk.
     fn ask<T>(&self, of: impl FnOnce(&DiskParameters) -> T) -> T {
         let hub = self.hub();
         let disk = hub.lines[self.number].region.disk;
         of(hub.disks[disk].disk().parameters())
     }
 
-    /// The rules of a queue before it. Parts of one drive have theirs in common, behind that.
+    /// The rules of the queue before the port. Parts of one drive share another queue behind that.
     fn rules(&self, host: QueueRules) -> QueueRules {
         match self.sharing() {
             Sharing::Cable => QueueRules { tags: 1, ..host },
@@ -143,13 +142,13 @@ impl Port {
         }
     }
 
-    /// What the port has in common with the others of its group: arms, a cable or a bus.
+    /// The resource that the port shares with the others of its group: arm, cable or bus.
     #[must_use]
     pub fn sharing(&self) -> Sharing {
         self.hub().sharing
     }
 
-    /// Nothing waits or is under way in the whole group.
+    /// Whether no command waits or is in flight in the whole group.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         let hub = self.hub();
@@ -161,43 +160,42 @@ impl Port {
     }
 }
 
-/// What belongs to one port alone: where it leads, and which of its commands and completions
-/// wait.
+/// The state of one port: its region, and its waiting commands and completions.
 #[derive(Debug)]
 struct Line {
     region: Region,
-    /// Commands that wait for the cable.
+    /// The commands that wait for the cable.
     waiting: VecDeque<(Command, Submitter)>,
-    /// How many of its commands found no tag.
+    /// The number of its commands that found no tag.
     overflows: u64,
-    /// Completions that nobody has fetched yet.
+    /// The completions that have not been fetched yet.
     done: VecDeque<(Nanos, u64)>,
 }
 
-/// A command under way.
+/// A command in flight.
 #[derive(Debug, Clone, Copy)]
 struct Flight {
     port: usize,
-    /// The tag that the port's host chose; the disk knows another.
+    /// The tag that the port's host chose; the disk has another one.
     tag: u64,
-    /// The command with the tag and the sectors that its disk knows.
+    /// The command with the disk's tag and sectors.
     command: Command,
-    /// A read whose data cross the bus.
+    /// Whether it is a read whose data cross the bus.
     is_back: bool,
 }
 
 #[derive(Debug)]
 struct Hub {
-    /// The drives, each behind the queue that its ports have in common.
+    /// The drives, each behind the queue that its ports share.
     disks: Vec<Queue<Disk>>,
     lines: Vec<Line>,
     sharing: Sharing,
     bus: Option<Bus>,
-    /// Whether the cable carries a command at the moment.
+    /// Whether the cable is carrying a command.
     held: bool,
-    /// Whose command it carries or carried last.
+    /// The port whose command it carries or carried last.
     last: usize,
-    /// Commands in the disks and on the bus, by the tag that the disks know.
+    /// The commands in the disks and on the bus, by the disks' tags.
     flights: Vec<Option<Flight>>,
     free: Vec<usize>,
     completions: Vec<Completion>,
@@ -250,7 +248,7 @@ impl Hub {
         }
     }
 
-    /// A command's data are across the bus.
+    /// Handles the end of a command's data transfer over the bus.
     fn across(&mut self, at: Nanos, slot: usize) {
         match self.flights[slot] {
             Some(flight) if flight.is_back => self.end(at, slot, flight),
@@ -311,7 +309,7 @@ impl Hub {
         self.end(at, slot, flight);
     }
 
-    /// A command is complete, and a cable is free.
+    /// Completes a command, which frees a cable.
     fn end(&mut self, at: Nanos, slot: usize, flight: Flight) {
         self.flights[slot] = None;
         self.free.push(slot);
@@ -333,12 +331,12 @@ impl Hub {
     }
 }
 
-/// A disk as a host has it: a whole one of its own, or a port.
+/// A disk as a host sees it: a whole one, or a port to a shared one.
 #[derive(Debug, Clone)]
 pub enum Attached {
-    /// A whole disk that nobody else uses.
+    /// A whole disk of the host alone.
     Whole(Box<Disk>),
-    /// A way to one that is shared.
+    /// A port to a shared disk.
     Port(Port),
 }
 
@@ -349,19 +347,19 @@ impl From<Disk> for Attached {
 }
 
 impl Attached {
-    /// Whether it is a port, whose events depend on what others do.
+    /// Whether it is a port, whose events depend on the other ports.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         matches!(self, Self::Port(_))
     }
 
-    /// Whether it hangs on a cable that carries one command at a time.
+    /// Whether it is on a cable that carries one command at a time.
     #[must_use]
     pub fn one_at_a_time(&self) -> bool {
         matches!(self, Self::Port(port) if port.sharing() == Sharing::Cable)
     }
 
-    /// The way to a part of a drive whose parts have one queue.
+    /// The port, where it leads to a part of a drive whose parts have one queue.
     fn of_an_arm(&self) -> Option<&Port> {
         match self {
             Self::Port(port) if port.sharing() == Sharing::Arm => Some(port),
@@ -369,7 +367,7 @@ impl Attached {
         }
     }
 
-    /// What `of` says of the numbers of the disk, whole or in part.
+    /// The result of `of` for the parameters of the disk, whole or in part.
     pub(crate) fn ask<T>(&self, of: impl FnOnce(&DiskParameters) -> T) -> T {
         match self {
             Self::Whole(disk) => of(disk.parameters()),
@@ -389,8 +387,8 @@ impl Attached {
         self.ask(DiskParameters::has_volatile_cache)
     }
 
-    /// Takes a command at time `now` as [`Disk::submit`] does; a port counts sectors from where
-    /// it leads.
+    /// Takes a command at time `now` as [`Disk::submit`] does; a port counts sectors from the start
+    /// of its region.
     pub fn submit(&mut self, now: Nanos, command: Command) {
         match self {
             Self::Whole(disk) => disk.submit(now, command),
@@ -398,8 +396,8 @@ impl Attached {
         }
     }
 
-    /// When [`Self::advance`] next has something to do, as [`Disk::next_event`] says; at a port
-    /// the events of its whole group count.
+    /// The time at which [`Self::advance`] next has something to do, as in [`Disk::next_event`];
+    /// with a port the events of its whole group count.
     #[must_use]
     pub fn next_event(&self) -> Option<Nanos> {
         match self {
@@ -408,8 +406,8 @@ impl Attached {
         }
     }
 
-    /// Does what is due at `now` and appends the commands that completed, as [`Disk::advance`]
-    /// does; a port appends only its own.
+    /// Does everything due at `now` and appends the completed commands, as [`Disk::advance`] does;
+    /// a port appends only its own.
     pub fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
         match self {
             Self::Whole(disk) => disk.advance(now, completions),
@@ -417,7 +415,7 @@ impl Attached {
         }
     }
 
-    /// Whether nothing waits, is dirty or under way, as [`Disk::is_quiet`] says; at a port in
+    /// Whether nothing waits, is dirty or in progress, as in [`Disk::is_quiet`]; with a port in
     /// its whole group.
     #[must_use]
     pub fn is_quiet(&self) -> bool {

@@ -1,27 +1,26 @@
-//! The platters: where a sector is, and when it passes under the head.
+//! The surface: where a sector is, and when it passes under the head.
 //!
-//! One number says both. A sector's **position** is the time, in nanoseconds,
-//! that a sequential read from sector 0 needs to reach it. It grows along the
-//! disk, so differences of positions are differences of radius (tracks are one
-//! revolution long), and modulo one revolution it is the sector's angle. Head
-//! and cylinder switches are inside the sequential rate, as skew hides them:
-//! a stream never misses its next sector, at any track or zone boundary.
+//! One number gives both. A sector's **position** is the time, in nanoseconds, that a sequential
+//! read from sector 0 needs to reach it. It grows along the disk, so differences of positions are
+//! differences of radius (tracks are one revolution long), and modulo one revolution it is the
+//! sector's angle. Head and cylinder switches are inside the sequential rate, as skew hides them: a
+//! stream never misses its next sector, at any track or zone boundary.
 //!
 //! The rate curve is cut into zones of equal size and constant rate, as drives
 //! are. Fixed-point arithmetic keeps positions the same on every machine.
 
 use raidlab_units::Sectors;
 
-/// Zones of a disk. Nearline disks of the 2010s have 20 to 40; more cost
-/// nothing here and follow the measured curve closer.
+/// The number of zones of a disk. Nearline disks of the 2010s have 20 to 40; more cost nothing here
+/// and follow the measured curve more closely.
 const ZONES: usize = 64;
-/// Fractional bits of the nanoseconds per sector.
+/// The number of fractional bits in the nanoseconds per sector.
 const FRACTION_BITS: u32 = 32;
 
 /// One measured point of the sequential rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RatePoint {
-    /// Place, fraction of the capacity, 0 to 1.
+    /// The place, as a fraction of the capacity, 0 to 1.
     pub place: f64,
     /// The sequential rate at that place, in bytes per second.
     pub bytes_per_second: f64,
@@ -31,7 +30,7 @@ pub struct RatePoint {
 struct Zone {
     first_sector: u64,
     first_position: u64,
-    /// Nanoseconds per sector, fixed point.
+    /// The nanoseconds per sector, in fixed point.
     sector_time: u64,
 }
 
@@ -85,7 +84,7 @@ impl Surface {
         }
     }
 
-    /// Sectors on the disk.
+    /// The number of sectors on the disk.
     #[must_use]
     pub fn capacity(&self) -> Sectors {
         Sectors(self.capacity)

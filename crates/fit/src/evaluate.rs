@@ -1,4 +1,4 @@
-//! One fact under one set of parameters.
+//! The evaluation of one fact under one set of parameters.
 
 use crate::facts::{Fact, Prior, Quantity};
 use raidlab_array::{
@@ -10,64 +10,64 @@ use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, SimError};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use thiserror::Error;
 
-/// Why a fit cannot be made.
+/// The reason why a fit cannot be made.
 #[derive(Debug, Error)]
 pub enum FitError {
-    /// A fact that cannot be simulated.
+    /// A fact cannot be simulated.
     #[error("fact `{fact}` cannot be simulated")]
     Simulation {
         /// The fact's id in the facts file.
         fact: String,
-        /// Why the simulation could not run.
+        /// The reason why the simulation could not run.
         #[source]
         source: SimError,
     },
-    /// A fact whose job did nothing of what was measured.
+    /// The measured job of a fact did nothing in the simulation.
     #[error(
         "the first job of fact `{fact}` does nothing within {seconds} s: simulate it for longer"
     )]
     Nothing {
         /// The fact's id in the facts file.
         fact: String,
-        /// How long it was simulated, in seconds of virtual time.
+        /// The time for which it was simulated, in seconds of virtual time.
         seconds: u64,
     },
-    /// A subject that is no read policy.
+    /// A subject is no read policy.
     #[error("fact `{fact}` names an unknown subject")]
     Subject {
         /// The fact's id in the facts file.
         fact: String,
-        /// Why the subject's name is no read policy.
+        /// The reason why the subject's name is no read policy.
         #[source]
         source: ReadPolicyError,
     },
-    /// An array that cannot be set up.
+    /// An array cannot be set up.
     #[error("fact `{fact}`: the array cannot be set up")]
     Array {
         /// The fact's id in the facts file.
         fact: String,
-        /// What is wrong with the array's configuration.
+        /// The mistake in the array's configuration.
         #[source]
         source: ConfigError,
     },
-    /// A parameter that may not move as the facts say.
+    /// A parameter may not move as the facts say.
     #[error("`{parameter}` cannot be {value}")]
     Range {
         /// The parameter that is to move.
         parameter: String,
         /// An end of its range, or its start.
         value: f64,
-        /// What is wrong with it.
+        /// The mistake in it.
         #[source]
         source: ParameterError,
     },
-    /// A parameter that is to move, and that the disk does not have.
+    /// The disk does not have a parameter that is to move.
     #[error("`{parameter}` cannot be fitted: this disk has no such parameter")]
     NoParameter {
         /// The parameter's name.
         parameter: String,
     },
-    /// A set that no fact names.
+    /// No fact names the set.
     #[error("no fact belongs to set `{set}`; there are: {known}")]
     NoFacts {
         /// The name of the parameter set as it was given.
@@ -152,7 +152,7 @@ fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machin
     }))
 }
 
-/// What the parameters say of a prior's quantity.
+/// Computes a prior's quantity from the parameters.
 pub(crate) fn quantity(prior: &Prior, parameters: &DiskParameters) -> f64 {
     match prior.quantity {
         Quantity::AverageSeekMs => {

@@ -1,4 +1,4 @@
-//! The facts file.
+//! The facts file: what is known of a disk, and what a fit may move.
 
 use raidlab_disk::Medium;
 use raidlab_units::line_of;
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 use toml::Spanned;
 
-/// What is known of a disk, and what a fit may move.
+/// The facts about a disk, and the parameters that a fit may move.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
     /// Name of the preset that describes the disk.
@@ -25,11 +25,11 @@ pub struct Facts {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Free {
-    /// Its name in preset files.
+    /// The name of the parameter in preset files.
     pub parameter: String,
-    /// Where the search starts.
+    /// The value at which the search starts.
     pub start: f64,
-    /// How far it may go, both ends included.
+    /// The range in which it may move, both ends included.
     pub range: [f64; 2],
 }
 
@@ -37,7 +37,7 @@ pub struct Free {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// Mean seek over all pairs of places, milliseconds.
+    /// The mean seek over all pairs of places, in milliseconds.
     AverageSeekMs,
 }
 
@@ -45,38 +45,38 @@ pub enum Quantity {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prior {
-    /// Short name of the prior, by which tables list it.
+    /// The short name of the prior, by which tables list it.
     pub id: String,
     /// The quantity that it has an expectation of.
     pub quantity: Quantity,
     /// The value that is expected of the quantity, in its unit.
     pub value: f64,
-    /// One standard deviation, percent of the value.
+    /// The standard deviation, in percent of the value.
     pub tolerance_percent: f64,
-    /// Parameter sets that use it.
+    /// The parameter sets that use it.
     pub sets: Vec<String>,
     /// The document that the expected value is from.
     pub source: String,
 }
 
-/// A job that was measured, and the rate that it had.
+/// A measured job, and the rate that it had.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
-    /// Short name of the fact, which no other fact of the file has.
+    /// The short name of the fact, which no other fact of the file has.
     pub id: String,
-    /// What was measured, in words for the reader of a table.
+    /// The measurement in words for the reader of a table.
     pub title: String,
-    /// `None`: one disk alone. Else a read policy over two disks.
+    /// The read policy over two disks; `None`: one disk alone.
     pub subject: Option<String>,
-    /// The jobs; the first one is what was measured.
+    /// The jobs, of which the first one was measured.
     pub jobs: Vec<JobSpec>,
-    /// The host's turnaround, microseconds.
+    /// The host's turnaround, in microseconds.
     pub turnaround_us: u64,
-    /// Reads or writes of it.
+    /// Whether its reads were measured; else its writes.
     pub reads: bool,
-    /// Measured I/Os per second: issued over run time.
+    /// The measured I/Os per second: issued over run time.
     pub iops: f64,
-    /// Parameter sets that were fitted on it.
+    /// The parameter sets that were fitted on it.
     pub sets: Vec<String>,
     /// The document or log that the rate is from.
     pub source: String,
@@ -93,29 +93,29 @@ impl Fact {
     }
 }
 
-/// Why a facts file cannot be used.
+/// The reason why a facts file cannot be used.
 #[derive(Debug, Error)]
 pub enum FactsError {
-    /// Not TOML, or not in a facts file's form.
+    /// The file is not TOML, or not in a facts file's form.
     #[error("{file}:{line}: {message}")]
     Syntax {
         /// The facts file, by the name that the caller gave it.
         file: String,
-        /// Line of the mistake, counted from 1.
+        /// The line of the mistake, counted from 1.
         line: usize,
-        /// What is wrong on that line.
+        /// The mistake on that line.
         message: String,
     },
-    /// A job that fio would not run either.
+    /// A job is one that fio would not run either.
     #[error("{file}:{line}: `{options}` is no job")]
     Job {
         /// The facts file, by the name that the caller gave it.
         file: String,
-        /// Line where the fact begins, counted from 1.
+        /// The line where the fact begins, counted from 1.
         line: usize,
         /// The job's fio options as the file gives them.
         options: String,
-        /// Why fio's options make no job.
+        /// The reason why fio's options make no job.
         #[source]
         source: Box<JobFileError>,
     },
@@ -158,7 +158,7 @@ impl Facts {
     /// Reads a facts file; `file` names it in errors.
     ///
     /// # Errors
-    /// The first thing wrong, with file and line.
+    /// The first mistake, with file and line.
     pub fn parse(file: &str, text: &str) -> Result<Self, FactsError> {
         let syntax = |offset: usize, message: String| FactsError::Syntax {
             file: file.to_owned(),
@@ -258,8 +258,8 @@ fn check_prior(prior: &Prior, facts: &[Spanned<RawFact>]) -> Result<(), String> 
     }
 }
 
-/// That no two tables of a kind have one name; else where the second begins, and what is
-/// wrong with it.
+/// Checks that no two tables of a kind have one name; else returns where the second begins,
+/// and the mistake.
 fn check_told_once<T>(
     what: &str,
     tables: &[Spanned<T>],
@@ -299,7 +299,7 @@ impl RawFact {
             })?;
             jobs.extend(groups.into_iter().flat_map(|group| group.jobs));
         }
-        // As fio numbers the processes of one run, whichever entry they are of.
+        // Groups are numbered as fio numbers the processes of one run, whichever entry they are of.
         let groups = group_jobs(jobs, true);
         let [JobGroup { jobs, .. }] = groups.as_slice() else {
             let message =
@@ -328,7 +328,7 @@ impl RawFact {
     }
 }
 
-/// The jobs that fio's options make: one, or with several `--name` as many.
+/// Makes the jobs of fio's options: one, or with several `--name` as many.
 fn groups(options: &str) -> Result<Vec<JobGroup>, JobFileError> {
     let options: Vec<&str> = options.split_whitespace().collect();
     let file = FioJobs::from_command_line("fio", &options, &Permission::default())?.model()?;

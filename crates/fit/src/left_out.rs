@@ -1,4 +1,5 @@
-//! Leaving out: how far predictions from a data sheet are from what disks do.
+//! Disks that were left out of every fit: how far predictions from a data sheet are from the
+//! disks' real figures.
 //!
 //! The disks of the file were not used for any number of the model. Each is predicted as
 //! presets without a fit are made: its data sheet's numbers, and the donor's for all that
@@ -17,18 +18,18 @@ use raidlab_workload::{Engine, JobSpec, Pattern};
 use serde::Deserialize;
 use thiserror::Error;
 
-/// The host of all measurements: microseconds between a completion and the next request.
-/// Against a disk's milliseconds it does not matter.
+/// The turnaround of the host of all measurements, in microseconds between a completion and the
+/// next request. Against a disk's milliseconds it does not matter.
 const TURNAROUND_US: u64 = 59;
 
-/// What is known of disks that the model was not fitted on.
+/// The facts about disks that the model was not fitted on.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
     schema: u32,
     /// The preset that lends what data sheets do not have.
     pub donor: String,
-    /// The parameter set of that preset which is used.
+    /// The parameter set of that preset that is used.
     pub set: String,
     /// The preset that lends its shingled tracks, in its first set.
     pub shingled: String,
@@ -62,7 +63,7 @@ struct LeftOutFact {
     op: Direction,
     #[serde(default = "usual_block")]
     block_bytes: u64,
-    /// Seconds of the same load before it was measured.
+    /// The seconds of the same load before it was measured.
     #[serde(default)]
     prepared_s: u64,
     ios: u64,
@@ -94,7 +95,7 @@ struct Rated {
     source: String,
 }
 
-/// A file of left-out disks that cannot be used.
+/// The error of a file of left-out disks that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{file}: {message}")]
 pub struct LeftOutError {
@@ -102,23 +103,23 @@ pub struct LeftOutError {
     message: String,
 }
 
-/// What makers say of a disk with an arm.
+/// The makers' figures of a disk with an arm.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct DataSheet {
-    /// Sectors of 512 bytes.
+    /// The capacity in sectors of 512 bytes.
     pub capacity_sectors: u64,
-    /// Time of a revolution, microseconds.
+    /// The time of a revolution, in microseconds.
     pub revolution_us: f64,
-    /// Average seek time as the sheet rates it, milliseconds.
+    /// The average seek time as the sheet rates it, in milliseconds.
     pub average_seek_ms: f64,
-    /// Sequential rate at the outer edge, bytes per second.
+    /// The sequential rate at the outer edge, in bytes per second.
     pub edge_bytes_per_second: f64,
 }
 
 impl DataSheet {
-    /// A preset's numbers: what the sheet says, and all else as in `donor`, whose seek
-    /// curve is scaled to the rated average (the donor's is `donor_seek_ms`) and whose
-    /// rate curve to the rated edge.
+    /// Makes a preset's numbers: the sheet's, and all else as in `donor`, whose seek curve is
+    /// scaled to the rated average (the donor's is `donor_seek_ms`) and whose rate curve to
+    /// the rated edge.
     #[must_use]
     pub fn applied_to(&self, donor: &DiskParameters, donor_seek_ms: f64) -> DiskParameters {
         let mut disk = donor.clone();
@@ -139,7 +140,7 @@ impl DataSheet {
     }
 }
 
-/// The average seek that presets scale the donor's curve from, milliseconds: its rating.
+/// The average seek from which presets scale the donor's curve, in milliseconds: its rating.
 pub const DONOR_SEEK_MS: f64 = 8.2;
 
 /// One figure of a left-out disk beside its prediction.
@@ -147,31 +148,31 @@ pub const DONOR_SEEK_MS: f64 = 8.2;
 pub struct LeftOutRow {
     /// The disk's name in `facts/left-out.toml`.
     pub disk: String,
-    /// What kind of disk it is.
+    /// The kind of the disk.
     pub medium: Medium,
     /// The kind of load.
     pub load: Load,
     /// The figure in words.
     pub what: String,
-    /// Queue depth; 0 where it has none.
+    /// The queue depth; 0 where it has none.
     pub queue_depth: u32,
     /// The figure of the real disk, as `source` has it.
     pub measured: f64,
     /// The figure that the model gives, in the same unit.
     pub predicted: f64,
-    /// Why it does not count; empty where it does.
+    /// The reason why it does not count; empty where it does.
     pub disputed: String,
-    /// Where the measured figure is from.
+    /// The source of the measured figure.
     pub source: String,
 }
 
 impl LeftOutRow {
-    /// The logarithm of measured over predicted.
+    /// Returns the logarithm of measured over predicted.
     fn error(&self) -> f64 {
         (self.measured / self.predicted).ln()
     }
 
-    /// By how many percent the prediction is above (+) or below (-) the measured figure.
+    /// The percentage by which the prediction is above (+) or below (-) the measured figure.
     #[must_use]
     pub fn error_percent(&self) -> f64 {
         100.0 * (self.predicted / self.measured - 1.0)
@@ -182,7 +183,7 @@ impl LeftOut {
     /// Reads the file of left-out disks; `file` names it in errors.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first mistake.
     pub fn parse(file: &str, text: &str) -> Result<Self, LeftOutError> {
         let fail = |message: String| LeftOutError {
             file: file.to_owned(),
@@ -210,7 +211,7 @@ impl LeftOut {
         Ok(found)
     }
 
-    /// Every figure beside its prediction, each simulated for `seconds`. `donor` and
+    /// Computes every figure beside its prediction, each simulated for `seconds`. `donor` and
     /// `shingled` are the presets that the file names.
     ///
     /// # Errors

@@ -13,19 +13,20 @@ use raidlab_disk::DiskParameters;
 use rayon::prelude::*;
 use std::cell::Cell;
 
-/// Steps of the first and of the second search.
+/// The number of steps of the first and of the second search.
 const STEPS: [u64; 2] = [160, 120];
-/// Size of the first and of the second simplex, in units of the ranges.
+/// The size of the first and of the second simplex, in units of the ranges.
 const SIMPLEX: [f64; 2] = [0.08, 0.03];
-/// Cost of leaving the range by the whole of it.
+/// The cost of leaving the range by the whole of it.
 const OUTSIDE: f64 = 1e6;
 
-/// How far a fit has come.
+/// The progress of a fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// How many points have been evaluated so far, each by simulating all facts of the set.
+    /// The number of points that have been evaluated so far, each by simulating all facts
+    /// of the set.
     pub evaluations: u64,
-    /// About how many there will be.
+    /// The estimated number of points in all.
     pub expected: u64,
     /// The least cost so far.
     pub best: f64,
@@ -38,32 +39,33 @@ pub struct FactRow {
     pub id: String,
     /// The fact in words.
     pub title: String,
-    /// Unit of `measured` and `fitted`: `iops` for a fact, `ms` for a prior.
+    /// The unit of `measured` and `fitted`: `iops` for a fact, `ms` for a prior.
     pub unit: &'static str,
-    /// Measured (or, for a prior, expected).
+    /// The measured value (or, for a prior, the expected one).
     pub measured: f64,
-    /// What the model gives under the parameters, to compare with `measured`.
+    /// The value that the model gives under the parameters, to compare with `measured`.
     pub fitted: f64,
-    /// `fitted` against `measured`, percent.
+    /// The error of `fitted` against `measured`, in percent.
     pub error_percent: f64,
-    /// The set was fitted on it.
+    /// Whether the set was fitted on it.
     pub used: bool,
     /// The document or log that the fact is from.
     pub source: String,
 }
 
-/// What a fit gives.
+/// The outcome of a fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitOutcome {
     /// The parameters that moved, by name, rounded as they are to be stored.
     pub parameters: Vec<(String, f64)>,
-    /// Those that came to lie at an end of their range, to within a hundredth of it.
+    /// The names of parameters that came to lie at an end of their range, to within a
+    /// hundredth of it.
     pub at_ends: Vec<String>,
-    /// Every fact and prior of the file against these parameters.
+    /// Rows of every fact and prior of the file against these parameters.
     pub rows: Vec<FactRow>,
-    /// Sum of squared errors over what was used, in units of tolerance.
+    /// The sum of squared errors over the used facts and priors, in units of tolerance.
     pub cost: f64,
-    /// How many points the search evaluated, each by simulating all facts of the set.
+    /// The number of points that the search evaluated, each by simulating all facts of the set.
     pub evaluations: u64,
 }
 
@@ -91,7 +93,7 @@ impl Problem<'_> {
     }
 
     fn cost_of(&self, parameters: &DiskParameters) -> Result<f64, FitError> {
-        // In parallel, but added in order: sums of floats depend on it.
+        // Facts are simulated in parallel, but added in order: sums of floats depend on it.
         let (seconds, seed) = (self.seconds, self.seed);
         let errors: Vec<Result<f64, FitError>> = self
             .facts
@@ -123,7 +125,7 @@ impl Problem<'_> {
         let parameters = self.parameters(point);
         let cost = match parameters.validate() {
             Ok(()) => self.cost_of(&parameters)? + outside * OUTSIDE,
-            // Each may go there, but not all together.
+            // Each parameter may go there, but not all together.
             Err(_) => OUTSIDE + outside * OUTSIDE,
         };
         self.evaluations.set(self.evaluations.get() + 1);
@@ -188,7 +190,8 @@ pub fn fit(
     outcome(facts, set, &problem, &point)
 }
 
-/// That the disk has each parameter, and is one at either end of its range and at its start.
+/// Checks that the disk has each parameter, and is a valid one at either end of its range and
+/// at its start.
 fn check_ranges(all: &[Free], base: &DiskParameters) -> Result<(), FitError> {
     let mut start = base.clone();
     for free in all {
@@ -221,7 +224,7 @@ fn search(
     let mut corners = vec![start.clone()];
     for index in 0..start.len() {
         let mut corner = start.clone();
-        // Away from the nearer end of the range.
+        // The corner moves away from the nearer end of the range.
         corner[index] += if corner[index] > 0.5 { -size } else { size };
         corners.push(corner);
     }
@@ -262,7 +265,7 @@ fn outcome(
     })
 }
 
-/// Every fact and prior of the file under `parameters`, without fitting.
+/// Compares every fact and prior of the file under `parameters`, without fitting.
 ///
 /// # Errors
 /// A fact that cannot be simulated.

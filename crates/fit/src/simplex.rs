@@ -1,15 +1,15 @@
 //! The simplex method of J. A. Nelder and R. Mead (The Computer Journal 7, 1965).
 //!
-//! In n dimensions, n + 1 corners. Each step moves the worst of them through the centre
-//! of the others: as far again; twice as far where that is the best so far; half as far,
-//! on whichever side is better, where it would be the worst again. Where none of these
-//! helps, all corners move half-way towards the best.
+//! In n dimensions it has n + 1 corners. Each step moves the worst of them through the centre of
+//! the others: as far again; twice as far where that is the best so far; half as far, on whichever
+//! side is better, where it would be the worst again. Where none of these helps, all corners move
+//! half-way towards the best.
 
 /// A corner of the simplex, as its coordinates, and the cost there.
 type Corner = (Vec<f64>, f64);
 
-/// Looks for the point of least cost from these corners, for so many steps at most, or
-/// until all corners cost the same. The best point that was seen.
+/// Looks for the point of least cost from these corners, for so many steps at most, or until all
+/// corners cost the same, and returns the best point that was seen.
 ///
 /// # Errors
 /// The first error that computing a cost gives ends the search.
@@ -44,8 +44,8 @@ pub(crate) fn least<E>(
     Ok(simplex.swap_remove(0).0)
 }
 
-/// A better place for the worst of sorted corners, if there is one on its way through
-/// the centre of the others.
+/// Finds a better place for the worst of sorted corners, if there is one on its way through the
+/// centre of the others.
 fn moved<E>(
     simplex: &[Corner],
     cost: &mut impl FnMut(&[f64]) -> Result<f64, E>,
@@ -89,7 +89,7 @@ fn between(one: &[f64], other: &[f64], share: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Standard deviation of the corners' costs.
+/// The standard deviation of the corners' costs.
 fn deviation(simplex: &[Corner]) -> f64 {
     let count = simplex.len() as f64;
     let mean = simplex.iter().map(|(_, cost)| cost).sum::<f64>() / count;

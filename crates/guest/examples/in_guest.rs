@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// What stands before `--`.
+/// The options that stand before `--`.
 struct Options {
     kernel: Option<PathBuf>,
     disks: usize,

@@ -12,15 +12,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How often the machine and its ports are looked at.
+/// The time between two looks at the machine and its ports.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// When a machine did what, since its start.
+/// The times of a machine's stages, since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Times {
-    /// When it was about to run the command; zero when it never was.
+    /// The time at which it was about to run the command; zero when it never was.
     pub(crate) ready: Duration,
-    /// When it ended; `None` when it was ended because its time had passed.
+    /// The time at which it ended; `None` when it was ended because its time had passed.
     pub(crate) ended: Option<Duration>,
 }
 
@@ -34,8 +34,8 @@ pub(crate) struct Boot {
 impl Boot {
     /// Writes the files and starts QEMU.
     ///
-    /// setpriv ends QEMU when the thread that started it is gone, even by a
-    /// signal that nobody can catch; dropping ends it at once.
+    /// setpriv ends QEMU when the thread that started it is gone, even by a signal that cannot be
+    /// caught; dropping ends it at once.
     pub(crate) fn start(guest: &Guest, job: &Job) -> Result<Self, GuestError> {
         let folder = tempfile::Builder::new()
             .prefix("raidlab-guest-")
@@ -74,8 +74,8 @@ impl Boot {
         })
     }
 
-    /// Waits for the machine's end and passes on what the command writes
-    /// meanwhile; ends the machine when the limit passes first.
+    /// Waits for the machine's end and passes on the command's output meanwhile; ends the machine
+    /// when the limit passes first.
     pub(crate) fn wait(
         &mut self,
         limit: Option<Duration>,
@@ -91,7 +91,7 @@ impl Boot {
         loop {
             let ended = self.emulator.try_wait().map_err(GuestError::Lost)?;
             let now = self.begun.elapsed();
-            // The first frame on this port says so.
+            // The first frame on this port says that the command is about to run.
             if ready.is_zero() && fs::metadata(&result).map_err(cannot("use", &result))?.len() > 0 {
                 ready = now;
             }
@@ -114,8 +114,7 @@ impl Boot {
         }
     }
 
-    /// Whether there was a QEMU at all: setpriv ends with 127 where it finds
-    /// no such program.
+    /// Checks that there was a QEMU at all: setpriv ends with 127 where it finds no such program.
     fn judge(&self, status: ExitStatus) -> Result<(), GuestError> {
         if status.code() != Some(127) {
             return Ok(());
@@ -127,23 +126,23 @@ impl Boot {
         })
     }
 
-    /// What the kernel said on its console.
+    /// The kernel's text on its console.
     pub(crate) fn console(&self) -> String {
         lossy(&BootFiles(self.folder.path()).console())
     }
 
-    /// What QEMU itself wrote on its standard output and error.
+    /// QEMU's own text on its standard output and error.
     pub(crate) fn said(&self) -> String {
         lossy(&said_file(self.folder.path())).trim().to_owned()
     }
 
-    /// What came out of the result port.
+    /// The bytes that came out of the result port.
     pub(crate) fn result(&self) -> Result<Vec<u8>, PathError> {
         let path = BootFiles(self.folder.path()).port("result");
         fs::read(&path).map_err(cannot("use", &path))
     }
 
-    /// What came out of a port of text.
+    /// The text that came out of a port of text.
     pub(crate) fn port(&self, name: &str) -> Result<String, PathError> {
         let path = BootFiles(self.folder.path()).port(name);
         let bytes = fs::read(&path).map_err(cannot("use", &path))?;
@@ -151,7 +150,7 @@ impl Boot {
     }
 
     fn end(&mut self) {
-        // It may have ended by itself: then there is nothing to do.
+        // QEMU may have ended by itself: then there is nothing to do.
         let _ = self.emulator.kill();
         let _ = self.emulator.wait();
     }
@@ -179,8 +178,7 @@ fn said_file(folder: &Path) -> PathBuf {
     folder.join("qemu")
 }
 
-/// A file as text; empty where there is none: the machine may have ended
-/// before it was made.
+/// Reads a file as text; empty where there is none: the machine may have ended before it was made.
 fn lossy(path: &Path) -> String {
     String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
 }
@@ -202,8 +200,8 @@ impl Tail {
         })
     }
 
-    /// The lines that have come since the last call; at the end also a last
-    /// line without its end.
+    /// Returns the lines that have come since the last call; at the end also a last line
+    /// without its end.
     fn more(&mut self, at_end: bool) -> Result<String, PathError> {
         self.file
             .read_to_end(&mut self.unfinished)

@@ -1,4 +1,4 @@
-//! What a guest says on its result port.
+//! The frames that a guest writes to its result port.
 //!
 //! A frame is a line `raidlab-guest KIND LENGTH`, as many bytes as it says,
 //! and a line end. The last is of kind `end`: without it the guest did not
@@ -6,19 +6,19 @@
 
 use std::str;
 
-/// What every frame begins with.
+/// The beginning of every frame.
 const MARK: &[u8] = b"raidlab-guest ";
 
 /// A frame: a kind and its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What it is: `ready`, `exit`, `files`, `end`.
+    /// The kind of the frame: `ready`, `exit`, `files`, `end`.
     pub kind: &'a str,
     /// The bytes that it carries.
     pub payload: &'a [u8],
 }
 
-/// The frames that are there as a whole, in order.
+/// Parses the frames that are there as a whole, in order.
 ///
 /// # Errors
 /// When there is something else between them.
@@ -32,7 +32,8 @@ pub fn frames(bytes: &[u8]) -> Result<Vec<Frame<'_>>, FrameError> {
     Ok(frames)
 }
 
-/// The frame at a byte and where the next is; `None` when it is not whole.
+/// Parses the frame at a byte, and returns it with the place of the next; `None` when it
+/// is not whole.
 fn frame_at(bytes: &[u8], at: usize) -> Result<Option<(Frame<'_>, usize)>, FrameError> {
     let rest = &bytes[at..];
     let garbled = || FrameError { at };
@@ -46,7 +47,7 @@ fn frame_at(bytes: &[u8], at: usize) -> Result<Option<(Frame<'_>, usize)>, Frame
     let line = rest.get(MARK.len()..line_end).ok_or_else(garbled)?;
     let line = str::from_utf8(line).map_err(|_| garbled())?;
     let (kind, length) = line.split_once(' ').ok_or_else(garbled)?;
-    // A length of more bytes than memory has is no length of ours.
+    // A length of more bytes than memory has is no length of a frame.
     let length: u32 = length.trim().parse().map_err(|_| garbled())?;
     let begin = line_end + 1;
     let end = begin + length as usize;
@@ -57,11 +58,11 @@ fn frame_at(bytes: &[u8], at: usize) -> Result<Option<(Frame<'_>, usize)>, Frame
     }
 }
 
-/// Bytes on the result port that are no frame.
+/// The error of bytes on the result port that are no frame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no frame at byte {at} of what the guest said")]
 pub struct FrameError {
-    /// The byte at which a frame must begin.
+    /// The offset of the byte at which a frame must begin.
     pub at: usize,
 }
 

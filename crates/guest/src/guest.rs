@@ -9,7 +9,7 @@ use raidlab_units::PathError;
 use std::io;
 use std::time::Duration;
 
-/// What a guest is made of; every run begins with a new one.
+/// The parts of a guest; every run begins with a new one.
 #[derive(Debug, Clone)]
 pub struct Guest {
     /// The kernel that the guest boots.
@@ -20,7 +20,7 @@ pub struct Guest {
     pub machine: Machine,
 }
 
-/// Which of the command's two streams.
+/// One of the command's two streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// The command's standard output.
@@ -29,20 +29,20 @@ pub enum Stream {
     Error,
 }
 
-/// What to run in a guest.
+/// A job to run in a guest.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// The command; the guest must have its program. Its time limit is that of
     /// the command and the boot together.
     pub command: Command,
-    /// Files for the guest: their paths there and what stands there.
+    /// The files for the guest: their paths there and their contents.
     pub files: Archive,
     /// Paths of files and folders in the guest that are wanted back.
     pub take: Vec<String>,
 }
 
 impl Job {
-    /// A command alone.
+    /// Makes a job of a command alone.
     #[must_use]
     pub fn new(command: Command) -> Self {
         Self {
@@ -53,22 +53,21 @@ impl Job {
     }
 }
 
-/// What came of a job.
+/// The results of a job.
 #[derive(Debug, Clone)]
 pub struct Finished {
-    /// What came of the command. `took` is the time from its start to the
-    /// machine's end; a signal shows as exit code 128 and its number, as in a
-    /// shell.
+    /// The result of the command. `took` is the time from its start to the machine's end; a signal
+    /// shows as exit code 128 and its number, as in a shell.
     pub output: Output,
     /// The files wanted back, as far as they were there.
     pub files: Archive,
-    /// From QEMU's start to the command's.
+    /// The time from QEMU's start to the command's.
     pub boot: Duration,
-    /// All that the guest's kernel wrote on its console.
+    /// The text of the guest's kernel on its console.
     pub console: String,
 }
 
-/// The job as files of the guest, beside the first file system.
+/// Makes the job's files for the guest, beside the first file system.
 pub(crate) fn job_archive(job: &Job) -> Archive {
     let mut archive = job.files.clone();
     // `env` sets the variables; the command's own text quotes its words.
@@ -97,7 +96,7 @@ pub(crate) fn job_archive(job: &Job) -> Archive {
     archive
 }
 
-/// A job that was not run to its end.
+/// The reason why a job was not run to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
     /// A program of the host's is missing.
@@ -107,7 +106,7 @@ pub enum GuestError {
         program: &'static str,
         /// The package of Debian that has the program.
         package: &'static str,
-        /// What the operating system answered.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -123,7 +122,7 @@ pub enum GuestError {
         limit.as_secs()
     )]
     Timeout {
-        /// The time that it had.
+        /// The time limit that it had.
         limit: Duration,
         /// The console's last lines.
         console: String,
@@ -131,17 +130,17 @@ pub enum GuestError {
     /// The machine ended before the job.
     #[error("the guest ended early: {reason}\nQEMU said: {emulator}\nconsole:\n{console}")]
     Early {
-        /// Why, as far as is known.
+        /// The reason, as far as is known.
         reason: Reason,
         /// The console's last lines.
         console: String,
-        /// What QEMU wrote.
+        /// The text that QEMU wrote.
         emulator: String,
     },
     /// The result port has something else than frames.
     #[error(transparent)]
     Garbled(#[from] FrameError),
-    /// A frame lacks or has not what it should.
+    /// A frame lacks a part, or has one that it should not.
     #[error("the guest's result has no sound `{lacks}`")]
     Incomplete {
         /// The part of the conversation that is missing.

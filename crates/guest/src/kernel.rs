@@ -11,13 +11,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Stands for the newest kernel's package.
+/// The package that stands for the newest kernel's.
 const PACKAGE: &str = "linux-image-cloud-amd64";
 
 /// A kernel and its modules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
-    /// What `uname -r` says, such as `6.1.0-56-cloud-amd64`.
+    /// The release as `uname -r` prints it, such as `6.1.0-56-cloud-amd64`.
     pub release: String,
     /// The image to boot.
     pub image: PathBuf,
@@ -26,12 +26,11 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The newest kernel in the user's cache; if there is none, fetches one
-    /// with Debian's tools, which needs its package lists and a mirror.
+    /// Finds the newest kernel in the user's cache; if there is none, fetches one with Debian's
+    /// tools, which needs its package lists and a mirror.
     ///
     /// # Errors
-    /// When the machine is no x86-64 one or has no such tools, or one of them
-    /// fails.
+    /// When the machine is no x86-64 one or has no such tools, or one of them fails.
     pub fn find_or_fetch() -> Result<Self, KernelError> {
         if env::consts::ARCH != "x86_64" {
             return Err(KernelError::Machine {
@@ -76,8 +75,8 @@ impl Kernel {
         })
     }
 
-    /// Downloads and unpacks. All happens in a folder of its own that gets its
-    /// final name last, so an interrupted fetch leaves no half kernel.
+    /// Downloads and unpacks the package. All happens in a folder of its own that gets its final
+    /// name last, so an interrupted fetch leaves no half kernel.
     fn fetch(cache: &Path) -> Result<Self, KernelError> {
         let io_error = |source| KernelError::Cache {
             folder: cache.to_owned(),
@@ -127,7 +126,7 @@ impl Kernel {
     }
 }
 
-/// Where kernels are kept: `raidlab/guest` in the user's cache folder
+/// The folder in which kernels are kept: `raidlab/guest` in the user's cache folder
 /// (`XDG_CACHE_HOME`, or `~/.cache`).
 fn cache_folder() -> Result<PathBuf, KernelError> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
@@ -139,7 +138,7 @@ fn cache_folder() -> Result<PathBuf, KernelError> {
     Ok(cache.join("raidlab").join("guest"))
 }
 
-/// Runs a tool of Debian's and returns what it wrote.
+/// Runs a tool of Debian's and returns its output.
 fn tool(command: &mut Command, package: &'static str) -> Result<String, KernelError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command
@@ -160,7 +159,7 @@ fn tool(command: &mut Command, package: &'static str) -> Result<String, KernelEr
     })
 }
 
-/// The package that `apt-cache depends` says ours depends on.
+/// The package on which `apt-cache depends` says that [`PACKAGE`] depends.
 fn real_package(listed: &str) -> Option<String> {
     listed.lines().find_map(|line| {
         let name = line.trim().strip_prefix("Depends:")?.trim();
@@ -176,10 +175,11 @@ fn version_key(release: &str) -> Vec<u64> {
         .collect()
 }
 
-/// Why there is no kernel to boot.
+/// The reason why there is no kernel to boot.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
-    /// Debian's cloud kernel and QEMU are set up for x86-64 only.
+    /// This machine is no x86-64 one, for which alone Debian's cloud kernel and QEMU are
+    /// set up here.
     #[error("a guest needs an x86-64 machine, and this is {machine}")]
     Machine {
         /// The architecture of this machine.
@@ -193,7 +193,7 @@ pub enum KernelError {
     Cache {
         /// The folder for kernels.
         folder: PathBuf,
-        /// What the operating system answered.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -207,7 +207,7 @@ pub enum KernelError {
         program: String,
         /// The package of Debian that has the program.
         package: &'static str,
-        /// What the operating system answered.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -218,7 +218,7 @@ pub enum KernelError {
         program: String,
         /// The status with which the program ended.
         status: String,
-        /// What the program wrote on standard error.
+        /// The program's text on standard error.
         said: String,
     },
     /// The package lists do not have the kernel.

@@ -1,13 +1,12 @@
 //! A throw-away virtual machine with the tools of its host.
 //!
-//! Many machines that raidlab is developed and tested on have a kernel without
-//! md or device mapper, or disks that nobody may touch. A [`Guest`] boots
-//! Debian's kernel for virtual machines in QEMU with a first file system made
-//! of this host's own programs (mdadm, fio, lvm, mkfs and what they need) and
-//! kernel modules, runs one command over empty disks, and hands back what it
-//! wrote and the files it left. It needs no root, and no network beyond
-//! the kernel's one download. QEMU ends with its caller, however that ends; only a
-//! caller that was killed leaves a folder of sparse files in the temporary one.
+//! Many machines that raidlab is developed and tested on have a kernel without md or device mapper,
+//! or disks that must not be touched. A [`Guest`] boots Debian's kernel for virtual machines in
+//! QEMU with a first file system made of this host's own programs (mdadm, fio, lvm, mkfs and what
+//! they need) and kernel modules, runs one command over empty disks, and hands back its output and
+//! the files it left. It needs no root, and no network beyond the kernel's one download. QEMU ends
+//! with its caller, however that ends; only a caller that was killed leaves a folder of sparse
+//! files in the temporary one.
 //!
 //! Without KVM QEMU translates the guest's instructions: then its times are no
 //! measurements of anything but the disks' own limits, if those are slow.

@@ -1,23 +1,23 @@
-//! The virtual machine: what QEMU is told to be.
+//! The virtual machine that QEMU is told to be.
 //!
-//! No display, no devices beyond a serial console, disks and three ports into
-//! files, and no network but, where it is asked for, a way to the guest's ssh. Disks have serial numbers, so that the guest knows them
-//! by `/dev/disk/by-id` as it would real ones.
+//! It has no display, no devices beyond a serial console, disks and three ports into files, and no
+//! network but, where it is asked for, a way to the guest's ssh. Disks have serial numbers, so that
+//! the guest knows them by `/dev/disk/by-id` as it would real ones.
 
 use raidlab_units::{Bytes, BytesPerSecond};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The program that is the machine.
+/// The name of the program that is the machine.
 pub const QEMU: &str = "qemu-system-x86_64";
 
-/// How QEMU runs the guest's instructions.
+/// The way in which QEMU runs the guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accelerator {
-    /// QEMU translates them: works anywhere, some twenty times slower than the
-    /// processor itself. Only what waits for disks may be believed.
+    /// Translation by QEMU, which works anywhere, some twenty times slower than the processor
+    /// itself. Only times of waiting for disks may be believed.
     Tcg,
-    /// The processor runs them, where the machine lets it.
+    /// Execution by the processor, where the machine allows it.
     Kvm,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Accelerator {
     }
 }
 
-/// What connects the disks.
+/// The bus that connects the disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bus {
     /// virtio-scsi: `sda`, `sdb`... A disk can be pulled by the guest itself
@@ -43,20 +43,20 @@ pub enum Bus {
 /// One disk, empty at the start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Disk {
-    /// Its serial number: letters and digits, at most 20 (virtio-blk's limit).
+    /// The serial number: letters and digits, at most 20 (virtio-blk's limit).
     pub serial: String,
-    /// Its size: a multiple of 512 bytes.
+    /// The size in bytes: a multiple of 512.
     pub size: Bytes,
     /// Whether it says that it rotates; virtio-blk disks always do.
     pub rotates: bool,
-    /// No more requests in a second than this.
+    /// The most requests in a second.
     pub requests_per_second: Option<u32>,
-    /// No more bytes in a second than this.
+    /// The most bytes in a second.
     pub bytes_per_second: Option<BytesPerSecond>,
 }
 
 impl Disk {
-    /// `count` disks without limits, called `RAIDLAB0`, `RAIDLAB1`...
+    /// Makes `count` disks without limits, called `RAIDLAB0`, `RAIDLAB1`...
     #[must_use]
     pub fn several(count: usize, size: Bytes) -> Vec<Self> {
         (0..count)
@@ -75,7 +75,7 @@ impl Disk {
 /// when the guest is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
-    /// Its serial number, as [`Disk::serial`].
+    /// The serial number, as [`Disk::serial`].
     pub serial: String,
     /// The Unix socket that the server listens on.
     pub socket: PathBuf,
@@ -86,24 +86,24 @@ pub struct Export {
 /// The virtual machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
-    /// How its instructions are run.
+    /// The way in which its instructions are run.
     pub accelerator: Accelerator,
-    /// How many processors the machine has.
+    /// The number of the machine's processors.
     pub processors: u32,
-    /// Its memory, which also holds the first file system.
+    /// The size of its memory, which also holds the first file system.
     pub memory: Bytes,
-    /// What connects the disks.
+    /// The bus that connects the disks.
     pub bus: Bus,
-    /// Its disks, in order.
+    /// The machine's disks, in order.
     pub disks: Vec<Disk>,
     /// Disks behind those, exported by others.
     pub exports: Vec<Export>,
-    /// This port of 127.0.0.1 leads to port 22 of the guest, at 10.0.2.15; nothing
-    /// leads from the guest to elsewhere.
+    /// The port of 127.0.0.1 that leads to port 22 of the guest, at 10.0.2.15; nothing leads from
+    /// the guest to elsewhere.
     pub ssh_port: Option<u16>,
 }
 
-/// Two processors and 1.5 GiB without disks, translated.
+/// The default machine: two processors and 1.5 GiB without disks, translated.
 impl Default for Machine {
     fn default() -> Self {
         Self {
@@ -135,13 +135,13 @@ impl BootFiles<'_> {
         self.0.join("console")
     }
 
-    /// What comes out of a port: `stdout`, `stderr` or `result`.
+    /// The file of a port's output: `stdout`, `stderr` or `result`.
     #[must_use]
     pub fn port(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    /// The contents of a disk.
+    /// The file with the contents of a disk.
     #[must_use]
     pub fn disk(&self, index: usize) -> PathBuf {
         self.0.join(format!("disk{index}"))
@@ -152,7 +152,7 @@ impl BootFiles<'_> {
 pub(crate) const PORTS: [&str; 3] = ["stdout", "stderr", "result"];
 
 impl Machine {
-    /// The arguments for QEMU 7 or later.
+    /// Makes the arguments for QEMU 7 or later.
     ///
     /// After the panic of a kernel told `panic=-1` and `-no-reboot` QEMU ends.
     /// Data on disks are lost with the machine, so the host need not be asked
@@ -164,8 +164,8 @@ impl Machine {
             arguments.push(format!("-{option}"));
             arguments.push(value);
         };
-        // Translated by QEMU 7.2, most starts of Linux 6.12 end in a fault, often
-        // behind cmpxchg16b; without that instruction few do.
+        // With translation by QEMU 7.2, most starts of Linux 6.12 end in a fault, often behind
+        // cmpxchg16b; without that instruction few do.
         let (accelerator, processor) = match self.accelerator {
             Accelerator::Tcg => ("tcg,thread=multi", "max,-cx16"),
             Accelerator::Kvm => ("kvm", "max"),
@@ -214,10 +214,10 @@ impl Machine {
         arguments
     }
 
-    /// The disk as the guest sees it.
+    /// The argument for the disk as the guest sees it.
     fn device(&self, index: usize, serial: &str, rotates: bool) -> String {
         match self.bus {
-            // 1 means: no rotating medium (SBC-4, medium rotation rate).
+            // The rate 1 means no rotating medium (SBC-4, medium rotation rate).
             Bus::Scsi => format!(
                 "scsi-hd,bus=scsi.0,scsi-id={index},drive=disk{index},serial={serial},rotation_rate={}",
                 if rotates { 7200 } else { 1 }
@@ -227,7 +227,7 @@ impl Machine {
     }
 }
 
-/// The disk as the host holds it.
+/// The argument for the disk as the host holds it.
 fn drive(index: usize, disk: &Disk, files: BootFiles<'_>) -> String {
     let path = escaped(&files.disk(index));
     let mut text =
@@ -241,8 +241,8 @@ fn drive(index: usize, disk: &Disk, files: BootFiles<'_>) -> String {
     text
 }
 
-/// The disk as its server holds it. What the guest flushes must be safe there:
-/// no `cache=unsafe`.
+/// The argument for the disk as its server holds it. Writes that the guest flushes must be safe
+/// there: no `cache=unsafe`.
 fn exported(index: usize, export: &Export) -> String {
     let path = escaped(&export.socket);
     let name = escaped(Path::new(&export.name));
@@ -252,7 +252,7 @@ fn exported(index: usize, export: &Export) -> String {
     )
 }
 
-/// A path in an option's value: commas are doubled.
+/// Escapes a path in an option's value: commas are doubled.
 fn escaped(path: &Path) -> String {
     path.to_string_lossy().replace(',', ",,")
 }

@@ -1,4 +1,4 @@
-//! A kernel's modules: what they need and the order they load in.
+//! The modules of a kernel: their needs and the order they load in.
 //!
 //! A package of Debian's kernel has no `modules.dep`: its installation makes
 //! that with depmod(8), which many machines lack and which wants to run as
@@ -18,13 +18,13 @@ use std::path::{Path, PathBuf};
 /// One module to be loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Module {
-    /// Its name, with underscores.
+    /// The name of the module, with underscores.
     pub name: String,
-    /// Its path below the folder of modules, such as `kernel/drivers/md/raid1.ko`.
+    /// The module's path below the folder of modules, such as `kernel/drivers/md/raid1.ko`.
     pub path: String,
-    /// The names of those it needs, with underscores.
+    /// The names of the modules it needs, with underscores.
     pub depends: Vec<String>,
-    /// What the kernel may call it when it asks for one, such as `md-level-1`.
+    /// The names by which the kernel may ask for it, such as `md-level-1`.
     pub aliases: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub struct Modules {
 }
 
 impl Modules {
-    /// Those below a folder such as `/lib/modules/6.1.0-56-cloud-amd64`.
+    /// Reads the modules below a folder such as `/lib/modules/6.1.0-56-cloud-amd64`.
     ///
     /// # Errors
     /// When a folder cannot be read, or there is no module.
@@ -62,8 +62,8 @@ impl Modules {
                 folder: folder.to_owned(),
             });
         }
-        // An own kernel may have no modules.builtin: then none is known to be
-        // built in, and a missing one is an error that says so.
+        // An own kernel may have no modules.builtin: then none is known to be built in, and a
+        // missing one is an error that says so.
         let built_in = fs::read_to_string(folder.join("modules.builtin")).unwrap_or_default();
         Ok(Self {
             folder: folder.to_owned(),
@@ -72,15 +72,15 @@ impl Modules {
         })
     }
 
-    /// Whether the kernel has it, as a module or built in.
+    /// Whether the kernel has the module of this name, loadable or built in.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         let name = normal(name);
         self.files.contains_key(&name) || self.built_in.contains(&name)
     }
 
-    /// The modules wanted and all that they need, each after those it needs;
-    /// without those that are built in.
+    /// Returns the modules wanted and all that they need, each after those it needs; without those
+    /// that are built in.
     ///
     /// # Errors
     /// When one is neither a module nor built in, or cannot be read.
@@ -252,12 +252,12 @@ fn information(file: &Path, bytes: &[u8]) -> Result<Vec<(String, String)>, Modul
         .collect())
 }
 
-/// A name as the kernel compares it.
+/// Normalises a name as the kernel compares it.
 fn normal(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// Modules that cannot be had.
+/// The error of modules that cannot be found or read.
 #[derive(Debug, thiserror::Error)]
 pub enum ModuleError {
     /// A file or folder cannot be read.
@@ -268,7 +268,7 @@ pub enum ModuleError {
     Elf {
         /// The file that could not be used.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The mistake in the file.
         #[source]
         source: object::Error,
     },
@@ -286,7 +286,7 @@ pub enum ModuleError {
     Missing {
         /// The module's name, as `modprobe` takes it.
         name: String,
-        /// Where it was looked for.
+        /// The folder in which it was looked for.
         folder: PathBuf,
     },
 }

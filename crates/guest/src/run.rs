@@ -1,4 +1,4 @@
-//! A job run in a guest from the first boot to the last word.
+//! The run of a job in a guest from the first boot to the last word.
 
 use crate::boot::Boot;
 use crate::frames::frames;
@@ -9,8 +9,8 @@ use raidlab_shell::{Command, Output};
 use std::fs::OpenOptions;
 use std::time::Duration;
 
-/// A trial boot ends within this time or counts as failed: a machine whose
-/// KVM works needs some two seconds.
+/// The time within which a trial boot ends or counts as failed: a machine whose KVM works needs
+/// some two seconds.
 const TRIAL: Duration = Duration::from_secs(15);
 
 impl Guest {
@@ -37,12 +37,12 @@ impl Guest {
             .is_ok_and(|finished| finished.output.code == Some(0))
     }
 
-    /// Boots, runs a job to its end, whatever its exit code, and throws the
-    /// machine away. `hear` is told what the command writes, as it comes.
+    /// Boots, runs a job to its end, whatever its exit code, and throws the machine away. `hear`
+    /// gets the command's output, as it comes.
     ///
     /// # Errors
-    /// When QEMU cannot be started, when the guest does not come to its end
-    /// (panic, no memory), or after the job's time limit.
+    /// When QEMU cannot be started, when the guest does not come to its end (panic, no memory), or
+    /// after the job's time limit.
     pub fn run(
         &self,
         job: &Job,
@@ -79,7 +79,7 @@ impl Guest {
     }
 }
 
-/// What the guest hands over at its end.
+/// The report that the guest hands over at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Report {
     pub(crate) code: i32,
@@ -87,8 +87,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Reads what came out of the result port; `None` when the guest did not
-    /// come to its end.
+    /// Reads the bytes from the result port; `None` when the guest did not come to its end.
     pub(crate) fn read(bytes: &[u8]) -> Result<Option<Self>, GuestError> {
         let frames = frames(bytes)?;
         let payload = |kind| {

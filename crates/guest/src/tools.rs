@@ -1,33 +1,32 @@
-//! What a guest gets from its host.
+//! The programs and files that a guest gets from its host.
 
 use crate::kernel::Kernel;
 use crate::modules::{self, ModuleError};
 use raidlab_initramfs::{Initramfs, InitramfsError};
 
-/// Without these a guest is of no use.
+/// The programs without which a guest is of no use.
 const NEEDED: &str = "mdadm fio lsblk mount umount";
 
-/// These are taken along where they are installed.
+/// The programs that are taken along where they are installed.
 const WELCOME: &str = include_str!("tools/programs.txt");
 
-/// The daemon that names disks by their serial numbers, its rules and helpers,
-/// and the settings of tools; Debian's paths.
+/// The paths, Debian's, of the daemon that names disks by their serial numbers, its rules and
+/// helpers, and of the settings of tools.
 const PATHS: &str = include_str!("tools/paths.txt");
 
-/// Loaded before all else: the disks' and the ports' drivers. md's
-/// personalities too: with them loaded, /proc/mdstat exists from the start, as
-/// on a machine that boots from md.
+/// The modules that are loaded before all else: the disks' and the ports' drivers. md's
+/// personalities too: with them loaded, /proc/mdstat exists from the start, as on a machine that
+/// boots from md.
 const FIRST: &str = include_str!("tools/first_modules.txt");
 
-/// Loaded when the kernel asks for them, or somebody does.
+/// The modules that are loaded when the kernel or a user asks for them.
 const ON_DEMAND: &str = include_str!("tools/modules.txt");
 
-/// Everything that arrays, file systems and measurements need: the host's
-/// tools and the kernel's drivers.
+/// Collects everything that arrays, file systems and measurements need: the host's tools and
+/// the kernel's drivers.
 ///
 /// # Errors
-/// When busybox, mdadm or fio are not installed, the kernel has no md, or
-/// a file cannot be read.
+/// When busybox, mdadm or fio are not installed, the kernel has no md, or a file cannot be read.
 pub fn host_tools(kernel: &Kernel) -> Result<Initramfs, ToolsError> {
     let mut initramfs = Initramfs::new()?;
     initramfs.programs(NEEDED)?;
@@ -37,12 +36,12 @@ pub fn host_tools(kernel: &Kernel) -> Result<Initramfs, ToolsError> {
     Ok(initramfs)
 }
 
-/// A first file system for a guest that cannot be put together.
+/// The error of a first file system for a guest that cannot be put together.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub enum ToolsError {
-    /// A program cannot be had.
+    /// A program cannot be put into the file system.
     Programs(#[from] InitramfsError),
-    /// A module of the kernel's cannot be had.
+    /// A module of the kernel's cannot be put into it.
     Modules(#[from] ModuleError),
 }

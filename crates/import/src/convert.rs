@@ -1,9 +1,9 @@
 //! A tool's result as rows and facts of the store.
 //!
-//! A job of a suite gives one row for each operation and part, whatever the
-//! number of processes that did it: fio's jobs of one group are added up, with
-//! the run time of the longest and the latencies of all. What the tool did not
-//! tell stays 0 or absent, as the row's fields say.
+//! A job of a suite gives one row for each operation and part, whatever the number of
+//! processes that did it: fio's jobs of one group are added up, with the run time of the
+//! longest and the latencies of all. Figures that the tool did not report stay 0 or absent,
+//! as the row's fields say.
 
 mod observations;
 #[cfg(test)]
@@ -16,8 +16,8 @@ use raidlab_store::{Latency, Measurement, Operation};
 use raidlab_tools::{Part, ReportedLatency, ToolResult};
 use raidlab_units::grouped;
 
-/// The rows of a result. `template` gives everything that the tool does not
-/// know: subject, job, sequence; its numbers are replaced.
+/// The rows of a result. `template` has what the tool does not know: subject, job, sequence; its
+/// figures are replaced.
 #[must_use]
 pub fn rows(result: &ToolResult, template: &Measurement) -> Vec<Measurement> {
     let parts = result.parts.iter().filter(|part| result.tool.is_row(part));
@@ -67,7 +67,7 @@ fn row(
     {
         rate_of_one_by_one(part, &mut row);
     }
-    // Of clones that fio reports together it tells the mean.
+    // For clones that fio reports together it prints the mean.
     let clones = |part: &Part| result.fact(Some(part.job), "jobs")?.value.number();
     row.cpu_percent = parts
         .iter()
@@ -77,7 +77,7 @@ fn row(
         row.block_size_bytes = block;
     }
     row.latency = latency(parts);
-    // Each of them does one operation after the other.
+    // Each of the processes does one operation after the other.
     if let Some(processes) = parts.iter().filter_map(|part| result.processes(part)).max() {
         row.streams = processes;
         row.queue_depth = processes;
@@ -85,8 +85,8 @@ fn row(
     row
 }
 
-/// Rates where only the mean time of an operation is told: one process does one
-/// operation after the other.
+/// Computes rates from the mean time of an operation, where only that is reported: one process does
+/// one operation after the other.
 fn rate_of_one_by_one(part: &Part, row: &mut Measurement) {
     let mean = part.latency().and_then(|latency| latency.mean_ns);
     if let Some(mean) = mean.filter(|mean| *mean > 0.0) {
@@ -95,7 +95,7 @@ fn rate_of_one_by_one(part: &Part, row: &mut Measurement) {
     }
 }
 
-/// `fio 3.33`; without a version where the tool prints none.
+/// The tool with its version, `fio 3.33`; without one where the tool prints none.
 fn tool_name(result: &ToolResult) -> String {
     if result.version.is_empty() {
         result.tool.name().to_owned()
@@ -108,8 +108,7 @@ fn per_second(count: u64, time_ns: u64) -> f64 {
     count as f64 * 1e9 / time_ns as f64
 }
 
-/// The latencies of all parts together; of one part alone as the tool gives
-/// its percentiles.
+/// The latencies of all parts together; for a single part with the tool's own percentiles.
 fn latency(parts: &[&Part]) -> Latency {
     let given: Vec<&ReportedLatency> = parts.iter().filter_map(|part| part.latency()).collect();
     let histogram = histogram(&given);
@@ -123,7 +122,7 @@ fn latency(parts: &[&Part]) -> Latency {
             p999_ns: percentile(only, 99.9),
             ..Latency::default()
         },
-        // Percentiles of some do not tell those of all.
+        // Percentiles of some parts do not give those of all.
         (None, _) => Latency::default(),
     };
     // Means and maxima are exact where histograms are not.
@@ -133,8 +132,8 @@ fn latency(parts: &[&Part]) -> Latency {
     latency
 }
 
-/// The mean of all parts' latencies; `None` where one of them tells none or, of several, not
-/// how many it is the mean of.
+/// The mean of all parts' latencies; `None` where a part has no mean or, with several parts, no
+/// number of samples.
 fn mean_ns(parts: &[&Part]) -> Option<f64> {
     let timed = parts
         .iter()

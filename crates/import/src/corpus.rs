@@ -1,9 +1,8 @@
-//! Files with planted faults and files without: how many the audit finds by what the
-//! files say themselves, how many where facts are given, and how often it is wrong.
-//! fio 3.33 (its JSON without line breaks), bonnie++ 2.00a and GNU dd 9.1 wrote most of
-//! them, in jobs of some seconds on one disk of a virtual machine. By hand: the looks at
-//! an array and at memory above some, and short lines of dd on other systems. The two
-//! clean ones of bonnie++ are an article's.
+//! Files with planted faults and files without: how many faults the audit finds from the files
+//! alone, how many with given facts, and how often it is wrong. fio 3.33 (its JSON without line
+//! breaks), bonnie++ 2.00a and GNU dd 9.1 wrote most of them, in jobs of some seconds on one disk
+//! of a virtual machine. Written by hand are the outputs about arrays and memory above some, and
+//! short lines of dd on other systems. The two clean ones of bonnie++ are an article's.
 
 use crate::{Given, ImportOptions, Imported, import_file};
 use raidlab_audit::{Audit, Evidence, audit};
@@ -11,7 +10,7 @@ use raidlab_store::{Records, Severity};
 
 mod planted;
 
-/// A file with a fault: the rules that name it, and what whoever made it could tell.
+/// A file with a fault: the rules that name it, and the facts that its maker could give.
 struct Fault {
     name: &'static str,
     text: &'static str,
@@ -152,7 +151,7 @@ fn found(fault: &Fault, facts: &[&str]) -> bool {
     rules.any(|rule| fault.rules.contains(&rule))
 }
 
-/// Those that are not found, bare and with facts.
+/// The faults that are not found, without facts and with them.
 fn missed(faults: &[Fault]) -> (Vec<&'static str>, Vec<&'static str>) {
     let without = |facts: fn(&Fault) -> &'static [&'static str]| {
         let missed = faults.iter().filter(|fault| !found(fault, facts(fault)));

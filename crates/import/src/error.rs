@@ -1,11 +1,11 @@
-//! Why something cannot be imported.
+//! Errors of importing.
 
 use raidlab_tools::ParseError;
 
-/// Why something cannot be imported.
+/// The reason why a file or figures cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// No known program wrote it.
+    /// The file is of no known program.
     #[error(
         "`{name}` is neither output of {}, nor a log with it, nor a file of figures \
          (`kind = \"figures\"`)",
@@ -20,11 +20,11 @@ pub enum ImportError {
     Output {
         /// The file that was to be imported, as it was named.
         name: String,
-        /// Where it is broken.
+        /// The place and kind of the error.
         #[source]
         source: ParseError,
     },
-    /// A tool's output in which nothing was measured.
+    /// The tool's output holds no measurement.
     #[error("`{name}` has no result in it")]
     Empty {
         /// The file that was to be imported, as it was named.
@@ -35,7 +35,7 @@ pub enum ImportError {
     Figures {
         /// The file that was to be imported, as it was named.
         name: String,
-        /// Line and field.
+        /// The error, with line and field.
         #[source]
         source: Box<toml::de::Error>,
     },
@@ -44,9 +44,9 @@ pub enum ImportError {
     Figure {
         /// The file that was to be imported, as it was named.
         name: String,
-        /// The field: `subject md, job 1, write`.
+        /// The field in question: `subject md, job 1, write`.
         place: String,
-        /// What is wrong with it.
+        /// The error in words.
         problem: String,
     },
     /// There are no built-in figures of that name.
@@ -54,7 +54,7 @@ pub enum ImportError {
     NoFigures {
         /// The name asked for.
         name: String,
-        /// The names that there are.
+        /// The names of the built-in figures.
         known: Vec<String>,
     },
 }

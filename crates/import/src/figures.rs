@@ -1,11 +1,9 @@
-//! Figures of articles, kept as printed, as a run of our own.
+//! Figures of articles, kept as printed and imported as a run.
 //!
-//! A file says what machine, subjects and jobs an article had, and for each
-//! cell the value and unit as printed, how far they can be trusted, and what
-//! the article claims: percents, winners. Output of tools that an article
-//! quotes is kept as text and read as any other output. Values become rows in
-//! bytes per second or operations per second; what was printed stays beside
-//! them as claims.
+//! A file says what machine, subjects and jobs an article had, and for each cell the value and unit
+//! as printed, how far they can be trusted, and what the article claims: percents, winners. Tools'
+//! output that an article quotes is kept as text and read like any other output. Values become rows
+//! in bytes per second or operations per second; what was printed stays beside them as claims.
 
 mod build;
 mod commands;
@@ -34,7 +32,7 @@ pub fn figures() -> Vec<&'static str> {
 /// Imports built-in figures by name.
 ///
 /// # Errors
-/// Where there are none of that name.
+/// Where there are no figures of that name.
 pub fn import_figures(name: &str, options: &ImportOptions) -> Result<Imported, ImportError> {
     let found = built_in().find(|entry| entry.name == name);
     let entry = found.ok_or_else(|| ImportError::NoFigures {
@@ -55,25 +53,25 @@ pub fn is_figures(text: &str) -> bool {
     })
 }
 
-/// A figure as an article printed it, for whoever sets it beside a row of their own.
+/// A figure as an article printed it, for comparison with a row of one's own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Printed {
-    /// The row that it would be; `published` has what was printed.
+    /// The figure as a row; `published` has what was printed.
     pub row: Measurement,
     /// The fits of modelled disks that this very figure was used for.
     pub fitted: Vec<String>,
 }
 
-/// What a file of figures has.
+/// The contents of a file of figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
     /// The name by which it is imported: `unequal-2008`.
     pub name: String,
-    /// What was compared, in words for people.
+    /// The title of the comparison, for people.
     pub title: String,
-    /// Where the figures are from.
+    /// The source of the figures.
     pub source: String,
-    /// In the order of subjects, then of jobs.
+    /// The figures in the order of subjects, then of jobs.
     pub printed: Vec<Printed>,
 }
 
@@ -115,7 +113,7 @@ fn document(name: &str, text: &str) -> Result<Document, ImportError> {
     })
 }
 
-/// Puts what the article of 2015 printed of a cell beside a row of its logs.
+/// Adds the 2015 article's figure of a cell to a row of its logs.
 pub(crate) fn attach(row: &mut Measurement) {
     static ARTICLE: LazyLock<Option<Imported>> =
         LazyLock::new(|| import_figures("mirror-2015-article", &ImportOptions::default()).ok());

@@ -1,5 +1,5 @@
-//! Facts that whoever imports knows and the files do not tell: `--fact ram=16GiB`,
-//! or a file of them.
+//! Facts that the user knows and the imported files do not have: `--fact ram=16GiB`, or a
+//! file of them.
 //!
 //! The facts that decide rules have short names here, with the kind of value that
 //! each takes; every other fact of the store's vocabulary has its own dotted name.
@@ -11,19 +11,19 @@ use raidlab_store::{Observation, Scope, fact};
 use raidlab_units::{parse_bytes, parse_duration};
 use std::collections::BTreeMap;
 
-/// A fact that was given.
+/// A fact that the user gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    /// The subject that it is about; `None`: all of what is imported.
+    /// The subject that the fact is about; `None` for all that is imported.
     pub subject: Option<String>,
-    /// The facts that it is in the store's vocabulary.
+    /// The fact's names in the store's vocabulary.
     names: Vec<String>,
     value: String,
     unit: &'static str,
     source: String,
 }
 
-/// A fact that cannot be taken.
+/// The reason why a fact cannot be taken.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum FactError {
     /// The text has no `=` in it.
@@ -32,20 +32,20 @@ pub enum FactError {
         /// The text as it was written.
         text: String,
     },
-    /// No fact has this name, so nobody would ever read it.
+    /// No fact has this name, so no reader would use it.
     #[error("there is no fact `{name}`; there are: {}", short_names().join(", "))]
     Unknown {
         /// The name as it was written.
         name: String,
     },
-    /// The value is not of its kind.
+    /// The value is not of the fact's kind.
     #[error("the fact `{name}` cannot be `{value}`: write {wanted}")]
     Value {
         /// The name as given.
         name: String,
         /// The value as given.
         value: String,
-        /// What a value looks like.
+        /// The form of a value of that kind.
         wanted: String,
     },
     /// A file of facts is not TOML, or has something else in it.
@@ -53,13 +53,13 @@ pub enum FactError {
         "it is no file of facts: write `ram = \"16GiB\"`, and facts of one subject below [NAME]"
     )]
     File(#[source] Box<toml::de::Error>),
-    /// It is about a subject of which nothing is imported.
+    /// The fact is about a subject of which nothing is imported.
     #[error("there are facts of `{name}`, but no such subject is imported")]
     NoSubject {
         /// The name as it was written.
         name: String,
     },
-    /// A value that is no text, number or switch.
+    /// The value is no text, number or switch.
     #[error("the fact `{name}` must be a text, a number or a switch")]
     Shape {
         /// The name as given.
@@ -71,15 +71,15 @@ fn short_names() -> Vec<&'static str> {
     KNOWN.iter().map(|known| known.short).collect()
 }
 
-/// The facts that can be given by a short name: the name with a value, what it is.
+/// The facts that can be given by a short name: the name with a value, and its meaning.
 pub fn short_facts() -> impl Iterator<Item = (String, &'static str)> {
     KNOWN
         .iter()
         .map(|known| (format!("{}={}", known.short, known.example), known.meaning))
 }
 
-/// How a fact of the store's vocabulary is given: `ram=16GiB`; `None` where it
-/// cannot be given by a short name.
+/// The short form of a fact of the store's vocabulary: `ram=16GiB`; `None` where it has
+/// no short name.
 #[must_use]
 pub fn how_to_give(name: &str) -> Option<String> {
     let known = KNOWN
@@ -89,10 +89,10 @@ pub fn how_to_give(name: &str) -> Option<String> {
 }
 
 impl Given {
-    /// A fact as on a command line: `ram=16GiB`.
+    /// Parses a fact as on a command line: `ram=16GiB`.
     ///
     /// # Errors
-    /// When it has no value, nobody would read it, or the value is not of its kind.
+    /// When it has no value, is unknown, or its value is not of its kind.
     pub fn parse(text: &str) -> Result<Self, FactError> {
         let (name, value) = text.split_once('=').ok_or_else(|| FactError::NoValue {
             text: text.to_owned(),
@@ -136,7 +136,7 @@ impl Given {
         })
     }
 
-    /// The observations that it becomes.
+    /// The observations that the fact stands for.
     pub(crate) fn observations(&self, host: &str) -> Vec<Observation> {
         let scope = Scope {
             host: host.to_owned(),
@@ -149,14 +149,14 @@ impl Given {
     }
 }
 
-/// A value as facts have it, with its unit; `None` where it is not of the kind.
+/// The value in the form of the vocabulary, with its unit; `None` where it is not of the kind.
 fn convert(value: &str, kind: Kind) -> Option<(String, &'static str)> {
     let number = |text: &str| -> Option<f64> {
         let number: f64 = text.trim().parse().ok()?;
         (number.is_finite() && number >= 0.0).then_some(number)
     };
     Some(match kind {
-        // `16GiB` is fio's `16g`. A plain 16 is no size of anything: its unit is missing.
+        // `16GiB` is fio's `16g`. A plain 16 has no unit, and so is no size.
         Kind::Size => {
             let bytes = parse_bytes(value).ok()?.0;
             if bytes < 512 {
@@ -205,7 +205,7 @@ fn convert(value: &str, kind: Kind) -> Option<(String, &'static str)> {
 /// its name.
 ///
 /// # Errors
-/// When it is no TOML, or a fact in it cannot be taken.
+/// When the text is no TOML, or a fact in it cannot be taken.
 pub fn read_facts(file: &str, text: &str) -> Result<Vec<Given>, FactError> {
     let table: BTreeMap<String, toml::Value> =
         toml::from_str(text).map_err(|error| FactError::File(Box::new(error)))?;

@@ -1,15 +1,15 @@
-//! A tool's output cut into what it measured at one time.
+//! The groups of a tool's output: what was measured at one time.
 
 use raidlab_tools::{Operation, Part, ToolResult};
 use std::collections::BTreeMap;
 
-/// Whether a job has no row.
+/// Whether a job of the output has no row.
 pub(crate) fn did_nothing(result: &ToolResult, job: u32) -> bool {
     let mut parts = result.parts.iter();
     !parts.any(|part| part.job == job && result.tool.is_row(part))
 }
 
-/// The output cut into what was measured at one time.
+/// Splits the output into what was measured at one time.
 pub(crate) fn groups(result: &ToolResult) -> Vec<ToolResult> {
     let mut groups: BTreeMap<u64, ToolResult> = BTreeMap::new();
     for part in &result.parts {
@@ -37,7 +37,7 @@ pub(crate) fn groups(result: &ToolResult) -> Vec<ToolResult> {
         let options = result.options.iter().filter(|option| is_ours(option.job));
         group.options = options.cloned().collect();
         if !single {
-            // Disks are counted over all groups together.
+            // fio counts disks over all groups together.
             group.disks.clear();
         }
     }

@@ -1,4 +1,4 @@
-//! What an import gives: a run's cells and records, to be put into a store.
+//! The result of an import: a run's cells and records, to be put into a store.
 
 use crate::file_stem;
 use crate::given::{FactError, Given};
@@ -6,23 +6,24 @@ use raidlab_store::{CellResult, Measurement, Observation, Records, Scope, fact};
 use raidlab_tools::Tool;
 use std::collections::BTreeMap;
 
-/// Names that a file does not tell.
+/// Names that the imported file does not give.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ImportOptions {
-    /// The subject; else as the file tells, else the file's name.
+    /// The subject's name; otherwise the one in the file, else the file's name.
     pub subject: Option<String>,
-    /// What stands for the file's name where that is the subject's, as another file has it too.
+    /// A replacement for the file's name as the subject's name, where another file has
+    /// the same name.
     pub file: Option<String>,
-    /// The suite; else as the file tells, else the tool's name.
+    /// The suite's name; otherwise the one in the file, else the tool's name.
     pub suite: Option<String>,
-    /// The machine; else none.
+    /// The machine's name; otherwise none.
     pub host: Option<String>,
-    /// The file system's label; else as the file tells, else none.
+    /// The file system's label; otherwise the one in the file, else none.
     pub filesystem: Option<String>,
 }
 
 impl ImportOptions {
-    /// The subject's name by the file's, where the file does not tell it.
+    /// The subject's name made from the file's, where the file does not name it.
     pub(crate) fn file_subject(&self, name: &str) -> String {
         self.file.clone().unwrap_or_else(|| file_stem(name))
     }
@@ -37,30 +38,30 @@ impl ImportOptions {
     }
 }
 
-/// What is known of the run as a whole.
+/// The facts of the run as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunHead {
     /// The bench of all rows: always [`crate::BENCH`].
     pub bench: String,
     /// The suite's name.
     pub suite: String,
-    /// Its title for people.
+    /// The suite's title for people.
     pub suite_title: String,
-    /// Where the figures are from.
+    /// The source of the figures.
     pub source: String,
 }
 
-/// What was imported.
+/// The cells and records of an import.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// What the run is called, and where it is from.
+    /// The run's names and source.
     pub run: RunHead,
-    /// Its cells in the order of jobs; none twice. A cell without rows has
-    /// claims or commands only.
+    /// The cells in the order of jobs, each only once. A cell without rows has claims
+    /// or commands only.
     pub cells: Vec<CellResult>,
-    /// What belongs to no cell.
+    /// Records that belong to no cell.
     pub records: Records,
-    /// For people: what was not understood, and what to know.
+    /// Notes for the user: lines that were not understood, and what to know.
     pub notes: Vec<String>,
 }
 
@@ -69,11 +70,11 @@ impl Imported {
         self.cells.iter().any(|cell| cell.cell.subject == name)
     }
 
-    /// Takes facts that files do not tell; what a file itself says of a job stands
-    /// against them. `host` is the machine of what is imported.
+    /// Adds facts that the user gave; where a file itself has a fact of a job, that one is kept.
+    /// `host` is the imported machine.
     ///
     /// # Errors
-    /// When nothing is imported of a subject that one is about.
+    /// When a fact is about a subject of which nothing is imported.
     pub fn take(&mut self, facts: &[Given], host: &str) -> Result<(), FactError> {
         for given in facts {
             let stranger = given
@@ -92,12 +93,11 @@ impl Imported {
         Ok(())
     }
 
-    /// Puts another import into the same run, as if one experiment had made
-    /// both. A job of the same name and title is the same job, unless other options shape its
-    /// load on the same subject: then these become part of its title. Of a cell that
-    /// both have, rows of tools win over printed figures, which stand beside them as
-    /// published; so do those of a second article. Two results of
-    /// tools are two repetitions.
+    /// Merges another import into this run, as if one experiment had made both. A job of the same
+    /// name and title is the same job, unless its load on the same subject has other options: then
+    /// these become part of its title. In a cell that both have, rows of tools win over printed
+    /// figures, which become their published figures; so do those of a second article. Two results
+    /// of tools are two repetitions.
     #[must_use]
     pub fn join(mut self, mut other: Self) -> Self {
         self.tell_apart(&mut other);
@@ -122,14 +122,14 @@ impl Imported {
         self
     }
 
-    /// Brings the cells into the order of their jobs.
+    /// Sorts the cells by their jobs.
     pub(crate) fn in_order(&mut self) {
         let key = |cell: &CellResult| (cell.cell.sequence, cell.cell.repetition);
         self.cells.sort_by_key(key);
     }
 
-    /// Whether a cell of the same file is this job once more: both did the same operations, and
-    /// both tell what they were asked for, the files with it, and it is the same.
+    /// Whether a cell of the same file is a repetition of this job: both did the same operations
+    /// with the same reported options, files included.
     pub(crate) fn repeats(&self, cell: &CellResult, job: &Measurement) -> bool {
         let operations = |cell: &CellResult| -> Vec<_> {
             let rows = cell.rows.iter();
@@ -146,8 +146,8 @@ impl Imported {
         })
     }
 
-    /// Gives the other's jobs that have the name, title and subject of one of these, and another
-    /// load, a title that says what is unlike. Of unlike subjects the audit speaks.
+    /// Gives jobs of `other` with the name, title and subject of one of these, but another load, a
+    /// title with the differing options. Differences between subjects are left to the audit.
     fn tell_apart(&self, other: &mut Self) {
         for cell in &mut other.cells {
             let Some(row) = cell.rows.first() else {
@@ -167,7 +167,7 @@ impl Imported {
         }
     }
 
-    /// The places of the other's jobs among these.
+    /// The positions that the jobs of `other` get among these jobs.
     fn sequences_for(&self, other: &Self) -> BTreeMap<u32, u32> {
         let jobs = |import: &Self| -> BTreeMap<(String, String), u32> {
             let rows = import.cells.iter().flat_map(|cell| &cell.rows);
@@ -194,7 +194,7 @@ impl Imported {
             let known = own.get(&job).copied();
             places.insert(sequence, known.unwrap_or_else(|| free(sequence)));
         }
-        // Claims alone do not tell the name of their job.
+        // Cells with claims alone do not have the name of their job.
         for cell in &other.cells {
             let sequence = cell.cell.sequence;
             places.entry(sequence).or_insert_with(|| free(sequence));
@@ -202,9 +202,9 @@ impl Imported {
         places
     }
 
-    /// Adds a cell; see [`Imported::join`] for one that is there already.
+    /// Adds a cell; [`Imported::join`] says what becomes of one that is there already.
     pub(crate) fn add(&mut self, mut new: CellResult) {
-        // Not every tool counts operations.
+        // Not every tool counts operations, so a count of 0 alone does not mean a printed figure.
         let is_printed = |cell: &CellResult| {
             let mut rows = cell.rows.iter();
             rows.all(|row| row.total_ios == 0 && !row.published.is_empty())
@@ -239,8 +239,8 @@ impl Imported {
     }
 }
 
-/// All options that a cell's tool was given, by the names of their facts; none where some
-/// are not told.
+/// All options that a cell's tool was given, by the names of their facts; empty where
+/// some are unknown.
 fn asked(cell: &CellResult) -> BTreeMap<&str, &str> {
     let all = &cell.records.observations;
     if all.iter().any(|one| one.name == fact::FIO_OPTIONS_UNTOLD) {
@@ -256,8 +256,8 @@ fn asked(cell: &CellResult) -> BTreeMap<&str, &str> {
         .collect()
 }
 
-/// The option of a tool that a fact of a job is, if it shapes the load: not one of names, places
-/// and seeds.
+/// The tool's option behind a fact of a job, if it shapes the load: not one of names,
+/// places and seeds.
 #[must_use]
 pub fn load_option(fact: &str) -> Option<&str> {
     let mut tools = Tool::all().iter();
@@ -271,8 +271,8 @@ fn load_options(cell: &CellResult) -> BTreeMap<&str, &str> {
         .collect()
 }
 
-/// The options with which a new cell's load is another than a known one's, in words; none where
-/// not all options of both were told.
+/// The options in which a new cell's load differs from a known one's, in words; empty where not all
+/// options of both are known.
 fn unlike_options(known: &CellResult, new: &CellResult) -> Vec<String> {
     let is_untold = |one: &Observation| one.name == fact::FIO_OPTIONS_UNTOLD;
     if [known, new]
@@ -292,7 +292,7 @@ fn unlike_options(known: &CellResult, new: &CellResult) -> Vec<String> {
         .collect()
 }
 
-/// Puts printed figures beside the rows of a cell; what it has no row of becomes one.
+/// Adds printed figures to the rows of a cell; a figure without such a row becomes a row.
 fn add_printed(cell: &mut CellResult, printed: Vec<Measurement>) {
     for row in printed {
         let is_same = |own: &&mut Measurement| own.op == row.op && own.part == row.part;
@@ -309,7 +309,7 @@ fn add_printed(cell: &mut CellResult, printed: Vec<Measurement>) {
     }
 }
 
-/// Gives a cell and all that belongs to it another place among the jobs.
+/// Moves a cell and all that belongs to it to another position among the jobs.
 pub(crate) fn move_cell(cell: &mut CellResult, at: impl Fn(u32) -> u32) {
     cell.cell.sequence = at(cell.cell.sequence);
     for row in &mut cell.rows {
@@ -328,7 +328,7 @@ fn move_records(records: &mut Records, change: &dyn Fn(&mut Scope)) {
     scopes.for_each(change);
 }
 
-/// Adds records; an observation of a name and scope that is known is left out.
+/// Adds records; an observation whose name and scope exist already is left out.
 fn append(records: &mut Records, new: Records) {
     for setting in new.settings {
         if !records.settings.contains(&setting) {

@@ -1,10 +1,9 @@
-//! Results of others as runs of our own: logs, tool output, figures of articles.
+//! Imports of foreign results as runs: logs, tool output, figures of articles.
 //!
-//! [`import_file`] finds out what a text is and gives cells and records for a
-//! store: output of fio (JSON, terse, text), bonnie++ (CSV, table), iozone or
-//! dd; a log of a shell script with fio's text between looks at the array, as
-//! the 2015 comparisons published them; or a file of figures
-//! (`kind = "figures"`), some of which are built in ([`figures()`]).
+//! [`import_file`] recognizes the kind of a text, and returns cells and records for a store: output
+//! of fio (JSON, terse, text), bonnie++ (CSV, table), iozone or dd; a log of a shell script with
+//! fio's text between looks at the array, as the 2015 comparisons published them; or a file of
+//! figures (`kind = "figures"`), some of which are built in ([`figures()`]).
 
 mod convert;
 #[cfg(test)]
@@ -37,13 +36,13 @@ pub const BENCH: &str = "import";
 /// the subject where neither options nor text name it.
 ///
 /// # Errors
-/// Where it is nothing known, is broken, or has no result in it.
+/// Where the text is of no known kind, is broken, or has no result in it.
 pub fn import_file(
     name: &str,
     text: &str,
     options: &ImportOptions,
 ) -> Result<Imported, ImportError> {
-    // Windows' shells put it before what they write into a file.
+    // Shells of Windows begin the files that they write with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let text = &*unquoted(text);
     if figures::is_figures(text) {
@@ -54,7 +53,7 @@ pub fn import_file(
         name: name.to_owned(),
     })?;
     let mut imported = import_format(name, text, first, options)?;
-    // A script's output may be that of several tools.
+    // A script's output may hold that of several tools.
     for format in formats {
         match import_format(name, text, format, options) {
             Ok(more) => imported = imported.join(more),
@@ -68,8 +67,8 @@ pub fn import_file(
     Ok(imported)
 }
 
-/// The text without what stands before each of its lines, as before code in Markdown (four
-/// blanks) and before what an answer quotes (`> `).
+/// The text without a prefix that all of its lines have, such as that of code in Markdown (four
+/// blanks) or of a quotation (`> `).
 fn unquoted(text: &str) -> Cow<'_, str> {
     let is_mark = |letter: char| matches!(letter, '>' | ' ' | '\t');
     let prefix = |line: &str| line.find(|letter| !is_mark(letter));
@@ -86,7 +85,7 @@ fn unquoted(text: &str) -> Cow<'_, str> {
         return text.into();
     }
     let lines = text.split_inclusive('\n');
-    // A line with nothing in it may lack a part of what stands before the others.
+    // An empty line may lack the end of the prefix.
     let without = |line: &str| {
         line.strip_prefix(common)
             .unwrap_or_else(|| line.trim_start_matches(is_mark))
@@ -95,7 +94,7 @@ fn unquoted(text: &str) -> Cow<'_, str> {
     lines.map(without).collect::<String>().into()
 }
 
-/// What is in a text in one form.
+/// Imports the parts of a text that are in one format.
 fn import_format(
     name: &str,
     text: &str,
@@ -105,7 +104,7 @@ fn import_format(
     if format == raidlab_tools::fio::HUMAN && log::is_log(text) {
         return log::import(name, text, options);
     }
-    // What each run has left in the file is joined as if each had its own.
+    // The output of each run in the file is joined as if each had its own file.
     let (runs, notes) = format.tool.runs(&format, text);
     let mut imports = runs
         .iter()
@@ -128,7 +127,7 @@ pub fn file_stem(name: &str) -> String {
     if stem.is_empty() { file } else { stem }.to_owned()
 }
 
-/// A job's name that occurs once in its file: `read`, `read #2`.
+/// A job's name that is unique in its file: `read`, `read #2`.
 fn numbered(label: &str, before: usize) -> String {
     if before == 0 {
         label.to_owned()

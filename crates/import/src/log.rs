@@ -1,19 +1,15 @@
 //! Logs of a shell script: fio's text for people among what other programs
 //! print, as the 2015 comparisons published them.
 //!
-//! The log is cut into fio's runs and the gaps between them. Gaps are searched
-//! for looks at the array (mdstat, lists of gmirror and gflash, `zpool
-//! status`), and for what is said of the machine. A look stands at the time of
-//! the job that follows it. Between two looks that say the same nothing is
-//! taken to have changed; else what no look says stays unknown. A member that
-//! vanishes from one look to the next was removed, one that is being rebuilt
-//! was inserted.
+//! The log is cut into fio's runs and the gaps between them. Gaps are searched for looks at the
+//! array (mdstat, lists of gmirror and gflash, `zpool status`), and for output about the machine. A
+//! look stands at the time of the job that follows it. Between two equal looks nothing is taken to
+//! have changed; otherwise what lies between them stays unknown. A member that vanishes from one
+//! look to the next was removed, one that is being rebuilt was inserted.
 //!
-//! Where every job has a name of the 2015 comparison of mirrors (`9_4rr4k`,
-//! and `sr` for streams), the jobs are those of its suite, and what its
-//! scripts did is added: options, commands, settings asked for. The scripts
-//! went on whatever a command returned; their exit codes, which the logs do
-//! not have, are written as 0.
+//! Where every job has a name of the 2015 comparison of mirrors (`9_4rr4k`, and `sr` for streams),
+//! the jobs are those of its suite, and what its scripts did is added: options, commands, settings
+//! asked for. The scripts ignored exit codes, which the logs do not have: they are recorded as 0.
 
 mod cell;
 mod look;
@@ -35,8 +31,8 @@ use raidlab_tools::ToolResult;
 use scripts::Script;
 use std::ops::Range;
 
-/// Whether a text is a log rather than the output of one run of fio: it has
-/// several runs, or something that fio does not print.
+/// Whether a text is a log rather than the output of one run of fio: it has several runs, or lines
+/// that fio does not print.
 pub(crate) fn is_log(text: &str) -> bool {
     raidlab_tools::fio::human::find_all(text).len() > 1
         || text.lines().any(|line| {
@@ -99,26 +95,26 @@ pub(crate) fn import(
         records: context.records(),
         notes: log.notes(file),
     };
-    // A job that ran twice is a repetition.
+    // A job that ran again is a repetition.
     for index in 0..log.runs.len() {
         imported.add(context.cell(index));
     }
     Ok(imported)
 }
 
-/// What one run of fio in the log measured at one time.
+/// The results that one run of fio in the log measured at one time.
 struct Run {
     lines: Range<usize>,
     result: ToolResult,
-    /// Its job in the suite of the 2015 comparison.
+    /// The run's job in the suite of the 2015 comparison.
     job: Option<Job>,
     ended: Option<DateTime>,
     took_ns: u64,
 }
 
 impl Run {
-    /// What a run of fio measured at one time, for each of its groups: these ran one after
-    /// the other, and fio prints the time of its end beside all of them.
+    /// The results of a run of fio, for each of its groups: these ran one after the other, and fio
+    /// prints the time of its end beside all of them.
     fn of_groups(
         lines: &[&str],
         range: &Range<usize>,
@@ -147,16 +143,16 @@ impl Run {
     }
 }
 
-/// A log, cut up.
+/// A log, split into runs and the gaps between them.
 struct Log {
     runs: Vec<Run>,
-    /// Looks before each run and after the last.
+    /// The looks at the array before each run and after the last.
     looks: Vec<Vec<Look>>,
     machine: Machine,
     /// The members in the order of slots, as far as any look shows them.
     members: Vec<String>,
     began: Option<DateTime>,
-    /// Runs without a result, and why.
+    /// The runs without a result, and why.
     failed: Vec<String>,
 }
 
@@ -223,7 +219,7 @@ impl Log {
         )
     }
 
-    /// When a run began, since the log did; `None` where it prints no times.
+    /// The start of a run, nanoseconds since the log began; 0 where it prints no times.
     fn started_ns(&self, index: usize) -> u64 {
         let run = &self.runs[index];
         let began = self.began.zip(run.ended);
@@ -237,8 +233,8 @@ impl Log {
             .saturating_add(self.runs[index].took_ns)
     }
 
-    /// The looks with their times: right before the run that follows, one
-    /// second apart, or at the end of the last.
+    /// The looks with their times: right before the run that follows, one second apart, or at the
+    /// end of the last run.
     fn timed_looks(&self) -> Vec<(u64, &Look)> {
         const SECOND_NS: u64 = 1_000_000_000;
         let mut all = Vec::new();
@@ -259,8 +255,8 @@ impl Log {
         all
     }
 
-    /// The last look before a run and the first after it, and whether each was
-    /// taken in the gap next to it.
+    /// The last look before a run and the first after it, each with whether it was taken in the gap
+    /// next to the run.
     fn around(&self, index: usize) -> [(Option<&Look>, bool); 2] {
         let (before, after) = self.looks.split_at(index + 1);
         let near = |gap: Option<&Vec<Look>>| gap.is_some_and(|looks| !looks.is_empty());
@@ -271,7 +267,7 @@ impl Log {
     }
 
     fn notes(&self, name: &str) -> Vec<String> {
-        /// Enough to see what kind of lines they are.
+        /// The number of lines that a note shows: enough to see their kind.
         const SHOWN: usize = 5;
         let failed = self.failed.iter().map(|why| format!("{name}: {why}"));
         let unknown = &self.machine.unknown;
@@ -283,7 +279,7 @@ impl Log {
     }
 }
 
-/// What is the same for all cells of a log.
+/// The data that all cells of a log have in common.
 struct Context<'a> {
     log: &'a Log,
     script: Option<&'a Script>,
@@ -293,8 +289,8 @@ struct Context<'a> {
     source: String,
 }
 
-/// The suite's job of a run: by the number before its name, or by the number
-/// of streams of one called `sr`; pattern and block size must agree.
+/// The suite's job of a run: by the number before its name, or by the number of streams in a run
+/// called `sr`; pattern and block size must agree.
 fn job_of(result: &ToolResult, suite: &Suite) -> Option<Job> {
     let label = &result.parts.first()?.label;
     let job = match label.split_once('_') {
@@ -313,8 +309,8 @@ fn job_of(result: &ToolResult, suite: &Suite) -> Option<Job> {
         .then(|| job.clone())
 }
 
-/// `Thu Apr  9 07:07:41 EDT 2015`, with a time zone or without: what is
-/// compared is of one log, so the zone is left out.
+/// Parses `Thu Apr 9 07:07:41 EDT 2015`, with a time zone or without. All compared times are of one
+/// log, so the zone is left out.
 fn date(line: &str) -> Option<DateTime> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let words = match words[..] {

@@ -1,10 +1,10 @@
-//! What fio's disk statistics say of each member of an array.
+//! The use of each member of an array, by fio's disk statistics.
 
 use raidlab_store::MemberUse;
 use raidlab_tools::DiskUse;
 
-/// The members in the order of their names: of an array all disks but itself,
-/// else every disk. Bytes are known since fio 3.36.
+/// The members in the order of their names: with an array all disks but the array, else every disk.
+/// Bytes are known since fio 3.36.
 pub(crate) fn members(
     disks: &[DiskUse],
     model: &dyn Fn(&str) -> String,
@@ -36,7 +36,7 @@ pub(crate) fn members(
     members.iter().enumerate().map(member).collect()
 }
 
-// A share of a time that fits.
+// The share of a time, which fits into the type.
 fn busy_ns(util_percent: Option<f64>, runtime_ns: u64) -> u64 {
     let share = util_percent.unwrap_or(0.0).clamp(0.0, 100.0) / 100.0;
     (share * runtime_ns as f64) as u64

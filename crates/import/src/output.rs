@@ -1,4 +1,4 @@
-//! Output of one tool, alone in its file: a cell for all that was measured at one time.
+//! Output of one tool, alone in its file: one cell for what was measured at one time.
 
 use crate::convert::{observations, rows};
 use crate::groups::{did_nothing, groups};
@@ -9,7 +9,7 @@ use raidlab_store::{CellResult, Measurement, MemberUse, Records, Scope};
 use raidlab_tools::{Format, Part, ToolResult};
 use std::collections::BTreeSet;
 
-/// Imports a tool's output of a known form.
+/// Imports a tool's output in a known format.
 pub(crate) fn import(
     name: &str,
     text: &str,
@@ -37,7 +37,7 @@ pub(crate) fn import(
         records: Records::default(),
         notes,
     };
-    // The jobs that are not repetitions, with what the output calls them.
+    // The jobs that are not repetitions, each with its name in the output.
     let mut jobs: Vec<(String, Measurement)> = Vec::new();
     for (group, subject) in groups.iter().zip(subjects) {
         let words = result.tool.title(group);
@@ -67,8 +67,8 @@ pub(crate) fn import(
     Ok(imported)
 }
 
-/// Adds a cell: a job of the output once more, or another one, by the next number of what the
-/// output calls it.
+/// Adds a cell: a repetition of a job of the output, or another job, with the next number for its
+/// name in the output.
 fn add(
     imported: &mut Imported,
     jobs: &mut Vec<(String, Measurement)>,
@@ -102,8 +102,8 @@ fn add(
     imported.add(one);
 }
 
-/// What each group was measured on: as asked for, else, where the output tells several names
-/// apart, by these, else by the file.
+/// The subject that each group was measured on: the one asked for; else, where the output has
+/// several names, these; else the file's name.
 fn subjects(groups: &[ToolResult], name: &str, options: &ImportOptions) -> Vec<String> {
     let stem = (options.subject.clone()).unwrap_or_else(|| options.file_subject(name));
     let measured = |group: &ToolResult| group.tool.measured(group);
@@ -116,7 +116,7 @@ fn subjects(groups: &[ToolResult], name: &str, options: &ImportOptions) -> Vec<S
     groups.iter().map(subject).collect()
 }
 
-/// The place of a job: the one that it has on another subject, else the next.
+/// The position of a job: the one that it has on another subject, else the next.
 fn place(jobs: &[(String, Measurement)], name: &str, title: &str) -> u32 {
     let mut known = jobs.iter().map(|(_, job)| job);
     let same = known.find(|job| job.job == name && job.job_title == title);
@@ -124,7 +124,7 @@ fn place(jobs: &[(String, Measurement)], name: &str, title: &str) -> u32 {
     same.map_or_else(|| next().unwrap_or(0), |job| job.sequence)
 }
 
-/// What was measured at one time; `None` if nothing was.
+/// The cell of what was measured at one time; `None` if nothing was.
 fn cell(group: &ToolResult, template: &Measurement, around: &Surroundings) -> Option<CellResult> {
     let mut rows = rows(group, template);
     for row in &mut rows {
@@ -144,9 +144,9 @@ fn cell(group: &ToolResult, template: &Measurement, around: &Surroundings) -> Op
     })
 }
 
-/// What a tool says beside its results, and which of its jobs did nothing.
+/// Notes on what a tool printed beside its results, and on jobs that did nothing.
 fn notes(name: &str, result: &ToolResult) -> Vec<String> {
-    /// Enough to see what kind of lines they are.
+    /// The number of lines that a note shows: enough to see their kind.
     const SHOWN: usize = 8;
     let tool = result.tool.name();
     let said = result.messages.iter().take(SHOWN);

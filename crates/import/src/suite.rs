@@ -1,5 +1,5 @@
-//! The jobs of the 2015 comparison, out of its suite's file: imported rows have
-//! the names, titles and classes of measured and modelled ones.
+//! The jobs of the 2015 comparison, read from its suite's file: imported rows have the names,
+//! titles and classes of measured and modelled ones.
 
 use raidlab_units::parse_bytes;
 use serde::Deserialize;
@@ -22,7 +22,7 @@ struct Step {
     fio_job: Option<String>,
 }
 
-/// A suite as far as an import needs it.
+/// The fields of a suite that an import needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Suite {
     pub(crate) name: String,
@@ -30,7 +30,7 @@ pub(crate) struct Suite {
     pub(crate) jobs: Vec<Job>,
 }
 
-/// A job of it.
+/// A job of the suite.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub(crate) sequence: u32,
@@ -39,7 +39,7 @@ pub(crate) struct Job {
     pub(crate) class: String,
     /// fio's options of each stream, in order.
     pub(crate) streams: Vec<Vec<(String, String)>>,
-    /// Whether it is a job file.
+    /// Whether the job is given as a job file.
     pub(crate) is_file: bool,
 }
 
@@ -88,12 +88,12 @@ impl Suite {
 }
 
 impl Job {
-    /// An option of its first stream.
+    /// An option of the job's first stream.
     pub(crate) fn option(&self, name: &str) -> Option<&str> {
         value(self.streams.first()?, name)
     }
 
-    /// I/Os in flight, all streams together.
+    /// The number of I/Os in flight, all streams together.
     pub(crate) fn queue_depth(&self) -> u32 {
         let depths = self.streams.iter().map(|stream| {
             let depth = value(stream, "iodepth").and_then(|depth| depth.parse().ok());
@@ -102,17 +102,17 @@ impl Job {
         depths.fold(0, u32::saturating_add).max(1)
     }
 
-    /// Bytes that all streams move, where that ends them.
+    /// The bytes that all streams move, where that ends them.
     pub(crate) fn size_bytes(&self) -> Option<u64> {
         let sizes = self.streams.iter().map(|stream| bytes(stream, "size"));
         sizes.sum()
     }
 
-    /// Bytes that it can touch.
+    /// The bytes that the job can touch.
     pub(crate) fn region_bytes(&self) -> Option<u64> {
         self.size_bytes().or_else(|| {
             let region = bytes(self.streams.first()?, "filesize")?;
-            // fio ends the region where the file does.
+            // fio ends the region at the end of the file.
             region.checked_sub(self.offset_bytes())
         })
     }
@@ -134,7 +134,7 @@ fn bytes(options: &[(String, String)], name: &str) -> Option<u64> {
     Some(parse_bytes(value(options, name)?).ok()?.0)
 }
 
-/// `--bs=4k` or `thread`.
+/// Splits `--bs=4k`, or `thread` without a value.
 fn option(word: &str) -> Option<(String, String)> {
     let word = word.trim().trim_start_matches("--");
     let (name, value) = word.split_once('=').unwrap_or((word, "1"));

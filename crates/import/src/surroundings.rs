@@ -1,25 +1,24 @@
-//! What stands around a tool's output in its file: a look at the array, the size of
-//! memory. People paste `cat /proc/mdstat` above a result; it decides what the
-//! result is worth.
+//! The text around a tool's output in its file: a look at the array, the size of memory. People
+//! paste `cat /proc/mdstat` above a result, and it can decide what the result is worth.
 
 use crate::log::{Look, looks};
 use raidlab_store::{Measurement, Observation, Scope, fact};
 
-/// What was found of the machine around a job.
+/// The state of the machine around a job.
 #[derive(Debug, Default)]
 pub(crate) struct Surroundings {
     memory_bytes: Option<u64>,
     look: Option<Look>,
-    /// mdstat's letters, or ZFS's word for the whole pool.
+    /// The state in mdstat's letters, or in ZFS's word for the whole pool.
     state: Option<String>,
 }
 
 impl Surroundings {
-    /// Reads a whole file; lines of tools' output say nothing here.
+    /// Reads a whole file; lines of tools' output are ignored.
     pub(crate) fn read(text: &str) -> Self {
         let lines: Vec<&str> = text.lines().collect();
         let mut looks = looks(&lines);
-        // Of several looks the one in which most goes on is the one that counts.
+        // Of several looks the one with background activity counts.
         let active = looks.iter().position(|look| look.activity.is_some());
         let look = active.or_else(|| looks.len().checked_sub(1));
         Self {
@@ -29,7 +28,7 @@ impl Surroundings {
         }
     }
 
-    /// Puts the array's state into a row.
+    /// Sets the array's state in a row.
     pub(crate) fn describe(&self, row: &mut Measurement) {
         let Some(look) = &self.look else {
             return;
@@ -40,7 +39,7 @@ impl Surroundings {
         row.sync_percent_start = look.percent;
     }
 
-    /// What was found, as facts that hold for a scope.
+    /// The state as facts of a scope.
     pub(crate) fn facts(&self, scope: &Scope) -> Vec<Observation> {
         let mut all = Vec::new();
         let mut add = |name: &str, value: String, unit: &str| {
@@ -61,7 +60,7 @@ impl Surroundings {
     }
 }
 
-/// `[2/1] [U_]` of mdstat, ` state: DEGRADED` of a pool.
+/// Reads `[2/1] [U_]` of mdstat, ` state: DEGRADED` of a pool.
 fn state(line: &str) -> Option<String> {
     if let Some(word) = line.trim().strip_prefix("state: ") {
         return Some(word.to_owned());
@@ -72,8 +71,9 @@ fn state(line: &str) -> Option<String> {
     (known && line.contains(" blocks ")).then(|| last.to_owned())
 }
 
-/// `MemTotal:  16314388 kB` of /proc/meminfo, `hw.physmem: 17179869184` of a
-/// FreeBSD sysctl, `RAM is 7976M` of bonnie++'s warning, `-r 4096` of its command.
+/// Reads the size of memory from `MemTotal: 16314388 kB` of /proc/meminfo,
+/// `hw.physmem: 17179869184` of a FreeBSD sysctl, `RAM is 7976M` of bonnie++'s warning, `-r 4096`
+/// of its command.
 fn memory(line: &str) -> Option<u64> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let after = |word: &str| {

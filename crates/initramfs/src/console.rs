@@ -1,15 +1,15 @@
-//! Why a guest ended early, from what its kernel said on the console.
+//! The reason why a guest ended early, from its kernel's text on the console.
 
 /// A known reason for an early end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
-    /// The kernel gave up.
+    /// The kernel gave up, with this message.
     Panic(String),
     /// The first file system does not fit into memory.
     MemoryTooSmall,
     /// The kernel ended this program because memory was short.
     OutOfMemory(String),
-    /// Nothing known is on the console.
+    /// The console shows no known reason.
     Unknown,
 }
 
@@ -29,8 +29,8 @@ impl std::fmt::Display for Reason {
     }
 }
 
-/// The first cause that a console shows: a panic is often the consequence of
-/// an archive that could not be unpacked.
+/// Finds the first cause that a console shows: a panic is often the consequence of an archive that
+/// could not be unpacked.
 #[must_use]
 pub fn reason(console: &str) -> Reason {
     let after = |mark: &str| {
@@ -43,7 +43,7 @@ pub fn reason(console: &str) -> Reason {
     {
         return Reason::MemoryTooSmall;
     }
-    // "Out of memory: Killed process 96 (fio) total-vm:..."
+    // An example: "Out of memory: Killed process 96 (fio) total-vm:..."
     if let Some(process) = after("Out of memory: Killed process ") {
         let name = process
             .split_once('(')
@@ -56,8 +56,7 @@ pub fn reason(console: &str) -> Reason {
     }
 }
 
-/// The lines of a console that people want to see: those around a panic, or
-/// the last.
+/// The lines of a console that people want to see: those around a panic, or the last.
 #[must_use]
 pub fn excerpt(console: &str) -> String {
     const LINES: usize = 12;

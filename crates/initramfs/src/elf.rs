@@ -1,4 +1,4 @@
-//! What programs say about themselves in their ELF files.
+//! The statements of programs about themselves in their ELF files.
 
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, elf};
@@ -6,15 +6,15 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What a program or library needs to run.
+/// The files that a program or library needs to run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Needs {
-    /// The loader, such as `/lib64/ld-linux-x86-64.so.2`; `None` in libraries
-    /// and in static programs.
+    /// The path of the loader, such as `/lib64/ld-linux-x86-64.so.2`; `None` in libraries and
+    /// in static programs.
     pub interpreter: Option<String>,
-    /// The libraries by name, such as `libc.so.6`.
+    /// The names of the libraries, such as `libc.so.6`.
     pub libraries: Vec<String>,
-    /// Folders to look in before all others, in order, as written: they may
+    /// The folders to look in before all others, in order, as written: they may
     /// begin with `$ORIGIN`.
     pub run_path: Vec<String>,
     /// The processor it is for, as ELF numbers them (`e_machine`).
@@ -64,8 +64,8 @@ fn parse(bytes: &[u8]) -> object::Result<Needs> {
     Ok(needs)
 }
 
-/// The processor that a 64-bit ELF file is for; `None` for all other files, and for
-/// what cannot be read.
+/// The processor that a 64-bit ELF file is for; `None` for all other files, and for those that
+/// cannot be read.
 pub(crate) fn machine(file: &Path) -> Option<u16> {
     let mut bytes = Vec::new();
     let header = size_of::<elf::FileHeader64<Endianness>>() as u64;
@@ -79,7 +79,7 @@ fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// A file that is no sound ELF file.
+/// The error of a file that is no sound ELF file.
 #[derive(Debug, thiserror::Error)]
 #[error("{} is not a sound 64-bit ELF file", file.display())]
 pub struct ElfError {

@@ -15,22 +15,22 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The first program.
+/// The script that is the first program.
 const INIT: &str = include_str!("init.sh");
 
-/// Programs are looked for here too: they are not in the `PATH` of a user who
+/// The folders in which programs are looked for too: they are not in the `PATH` of a user who
 /// is not root.
 const ADMINISTRATION: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// Loaded by their own decision, when a thread is cancelled or ends early.
+/// Libraries that programs load by their own decision, when a thread is cancelled or ends early.
 const LOADED_LATER: [&str; 1] = ["libgcc_s.so.1"];
 
-/// Groups that the rules of udev name; Debian's numbers.
+/// The groups that the rules of udev name, with Debian's numbers.
 const GROUPS: &str = "root:x:0:\ntty:x:5:\ndisk:x:6:\nlp:x:7:\nkmem:x:15:\ndialout:x:20:\n\
     cdrom:x:24:\ntape:x:26:\naudio:x:29:\nvideo:x:44:\nkvm:x:103:\ninput:x:104:\nrender:x:105:\n\
     sgx:x:106:\n";
 
-/// Where programs are in a folder that stands for `/`.
+/// The folders of programs below a folder that stands for `/`.
 const PROGRAMS: [&str; 4] = ["usr/bin", "usr/sbin", "bin", "sbin"];
 
 /// A first file system in the making.
@@ -38,12 +38,12 @@ const PROGRAMS: [&str; 4] = ["usr/bin", "usr/sbin", "bin", "sbin"];
 pub struct Initramfs {
     archive: Archive,
     libraries: Libraries,
-    /// What this machine lacks is looked for below this folder, as if it were `/`.
+    /// The folder below which programs that this machine lacks are looked for, as if it were `/`.
     beside: Option<PathBuf>,
 }
 
 impl Initramfs {
-    /// The first program and busybox, which it is written for.
+    /// Makes a file system with the first program and busybox, which it is written for.
     ///
     /// # Errors
     /// When busybox is not installed or a file cannot be read.
@@ -51,8 +51,8 @@ impl Initramfs {
         Self::beside(None)
     }
 
-    /// The same where what this machine lacks is looked for below a folder that stands for
-    /// `/`, as unpacked packages have it.
+    /// Makes the same file system, where programs that this machine lacks are looked for below a
+    /// folder that stands for `/`, as unpacked packages have them.
     ///
     /// # Errors
     /// As [`Initramfs::new`].
@@ -122,8 +122,8 @@ impl Initramfs {
         Ok(())
     }
 
-    /// Adds files and folders of this machine at their own paths, with blanks or line ends
-    /// between them, programs among them with what they need; leaves out what is not there.
+    /// Adds files and folders of this machine at their own paths, with blanks or line ends between
+    /// them, programs among them with their needs; leaves out paths that are not there.
     ///
     /// # Errors
     /// When a file cannot be read.
@@ -169,13 +169,13 @@ impl Initramfs {
         self.archive.insert(guest, Node::File { mode, contents });
     }
 
-    /// What was put together.
+    /// The archive that was put together.
     #[must_use]
     pub fn archive(&self) -> &Archive {
         &self.archive
     }
 
-    /// The same when nothing more is to be put in.
+    /// Returns the archive when nothing more is to be put in.
     #[must_use]
     pub fn into_archive(self) -> Archive {
         self.archive
@@ -202,14 +202,15 @@ impl Initramfs {
     fn inside(&self, file: &Path) -> String {
         let below = self.beside.as_deref();
         match below.and_then(|folder| file.strip_prefix(folder).ok()) {
-            // Its folders are as the package has them, those of the guest perhaps links.
+            // The folders of the file are as the package has them, those of the
+            // guest perhaps links.
             Some(path) => self.real(&path.to_string_lossy()),
             None => file.to_string_lossy().into_owned(),
         }
     }
 
-    /// Copies a program or library at its own path, and what it needs, unless that was done
-    /// before.
+    /// Copies a program or library at its own path, and the files that it needs, unless that
+    /// was done before.
     fn copy_program(&mut self, path: &Path) -> Result<(), InitramfsError> {
         let needs = self.copy(path)?;
         self.copy_programs(needs)
@@ -219,7 +220,7 @@ impl Initramfs {
         paths.iter().try_for_each(|path| self.copy_program(path))
     }
 
-    /// What a program needs by itself: libraries, or the interpreter of a script.
+    /// The files that a program needs by itself: libraries, or the interpreter of a script.
     fn needs(&self, path: &Path, contents: &[u8]) -> Result<Vec<PathBuf>, InitramfsError> {
         if contents.starts_with(b"\x7fELF") {
             return Ok(self.libraries.of(path, contents)?);
@@ -230,10 +231,10 @@ impl Initramfs {
             .collect())
     }
 
-    /// Copies a file at its own path with the links on the way to it; returns what it needs,
-    /// which is nothing when it was copied before.
+    /// Copies a file at its own path with the links on the way to it; returns the files that it
+    /// needs, which are none when it was copied before.
     fn copy(&mut self, path: &Path) -> Result<Vec<PathBuf>, InitramfsError> {
-        // As many links as the kernel follows (path_resolution(7)).
+        // The number of links is that which the kernel follows (path_resolution(7)).
         const MOST_LINKS: usize = 40;
         let mut path = path.to_owned();
         for _ in 0..MOST_LINKS {
@@ -270,8 +271,8 @@ fn read(file: &Path) -> Result<(u32, Vec<u8>), PathError> {
     Ok((mode & 0o777, fs::read(file).map_err(error)?))
 }
 
-/// The path of a program by its name: in the `PATH`, then where administrators' programs
-/// are, then below a folder that stands for `/`.
+/// Finds the path of a program by its name: in the `PATH`, then in the folders of administrators'
+/// programs, then below a folder that stands for `/`.
 #[must_use]
 pub fn find_program(name: &str, beside: Option<&Path>) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
@@ -326,7 +327,7 @@ pub fn package_of(program: &str) -> &str {
     }
 }
 
-/// A first file system that cannot be put together.
+/// The error of a first file system that cannot be put together.
 #[derive(Debug, thiserror::Error)]
 pub enum InitramfsError {
     /// Programs are not installed.
@@ -344,7 +345,7 @@ pub enum InitramfsError {
     /// A file cannot be read.
     #[error(transparent)]
     Read(#[from] PathError),
-    /// A program's libraries cannot be told or found.
+    /// The libraries of a program cannot be told or found.
     #[error(transparent)]
     Libraries(#[from] LibraryError),
 }

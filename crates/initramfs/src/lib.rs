@@ -1,9 +1,9 @@
 //! A first file system for a Linux kernel, made of the programs of its host.
 //!
-//! An [`Initramfs`] is programs of this machine (mdadm, fio, lvm, mkfs) with the libraries
-//! that they need, at their own paths, and a first program that runs a job. An [`Archive`]
-//! is its form, which the kernel unpacks. What the kernel wrote on its console says, where
-//! it ended, why: [`reason`] and [`excerpt`].
+//! An [`Initramfs`] is programs of this machine (mdadm, fio, lvm, mkfs) with the libraries that
+//! they need, at their own paths, and a first program that runs a job. An [`Archive`] is its
+//! form, which the kernel unpacks. Where the kernel ended, its text on the console says why:
+//! [`reason`] and [`excerpt`].
 
 mod console;
 mod elf;

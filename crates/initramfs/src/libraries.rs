@@ -1,27 +1,26 @@
-//! Which shared libraries a program needs, and where they are.
+//! The shared libraries that a program needs, and their places.
 //!
-//! As ld.so(8) does it: a name with a slash is a path; any other is looked for
-//! in the run path of the file that needs it, in the folders of
-//! `/etc/ld.so.conf`, and in the standard ones. A library for another processor
-//! is passed over: a machine with a foreign architecture's packages has both in
-//! its folders. What a program loads later by its own decision (`dlopen`) cannot
-//! be seen from outside.
+//! They are found as ld.so(8) finds them: a name with a slash is a path; any other is looked for in
+//! the run path of the file that needs it, in the folders of `/etc/ld.so.conf`, and in the standard
+//! ones. A library for another processor is passed over: a machine with a foreign architecture's
+//! packages has both in its folders. Libraries that a program loads later by its own decision
+//! (`dlopen`) cannot be seen from outside.
 
 use crate::elf::{self, ElfError, Needs};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Looked in last (ld.so(8); the first four are Debian's and Fedora's).
+/// The folders that are looked in last (ld.so(8); the first four are Debian's and Fedora's).
 const STANDARD: [&str; 4] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
 
-/// Finds libraries on this machine.
+/// A finder of libraries on this machine.
 #[derive(Debug, Clone)]
 pub struct Libraries {
     folders: Vec<PathBuf>,
 }
 
 impl Libraries {
-    /// With the folders that this machine's `/etc/ld.so.conf` names.
+    /// Makes a finder with the folders that this machine's `/etc/ld.so.conf` names.
     #[must_use]
     pub fn of_this_machine() -> Self {
         let mut folders = Vec::new();
@@ -30,7 +29,8 @@ impl Libraries {
         Self { folders }
     }
 
-    /// Looks, after all others, below a folder that stands for `/` too.
+    /// Adds a place for the finder to look, after all others, below a folder that
+    /// stands for `/` too.
     pub(crate) fn look_below(&mut self, root: &Path) {
         let own = self.folders.clone().into_iter();
         let below = own.filter_map(|folder| Some(root.join(folder.strip_prefix("/").ok()?)));
@@ -57,7 +57,7 @@ impl Libraries {
         Ok(found)
     }
 
-    /// Where a library is that `file` needs.
+    /// Finds the library of this name that `file` needs.
     fn find(&self, name: &str, file: &Path, needs: &Needs) -> Option<PathBuf> {
         if name.contains('/') {
             return Some(PathBuf::from(name));
@@ -75,7 +75,7 @@ impl Libraries {
             .find(|path| elf::machine(path) == Some(needs.machine))
     }
 
-    /// Where the library of a name is that `program` may load by its own decision.
+    /// Finds the library of a name that `program` may load by its own decision.
     #[must_use]
     pub fn named(&self, name: &str, program: &Path) -> Option<PathBuf> {
         let machine = elf::machine(program)?;
@@ -88,7 +88,7 @@ impl Libraries {
 /// Adds the folders of a configuration and of those it includes; a file that
 /// is not there adds none, as with ldconfig(8).
 fn read_configuration(file: &Path, depth: usize, folders: &mut Vec<PathBuf>) {
-    // Files that include each other would go on for ever.
+    // The depth is limited, as files that include each other would go on for ever.
     const DEEPEST: usize = 4;
     let Ok(text) = fs::read_to_string(file) else {
         return;
@@ -129,7 +129,7 @@ fn matching(pattern: &str) -> Vec<PathBuf> {
     files
 }
 
-/// A program whose libraries cannot be told or found.
+/// The error of a program whose libraries cannot be told or found.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
     /// A file is no ELF file.

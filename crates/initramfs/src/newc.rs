@@ -13,32 +13,31 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Bytes of a header.
+/// The size of a header in bytes.
 const HEADER_BYTES: usize = 110;
-/// What a header begins with.
+/// The bytes with which a header begins.
 const MAGIC: &[u8] = b"070701";
 /// The path that ends an archive.
 const TRAILER: &str = "TRAILER!!!";
-/// The bits of a mode that say what kind of file it is, and three such kinds
-/// (inode(7)).
+/// The bits of a mode that give the kind of file, and three such kinds (inode(7)).
 const KIND_MASK: u32 = 0o170_000;
 const KIND_FOLDER: u32 = 0o040_000;
 const KIND_FILE: u32 = 0o100_000;
 const KIND_LINK: u32 = 0o120_000;
 
-/// What stands at a path.
+/// The node at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Node {
     /// A folder, of mode 0755.
     Folder,
     /// An ordinary file with its contents.
     File {
-        /// Its permission bits, such as `0o755`.
+        /// The permission bits, such as `0o755`.
         mode: u32,
-        /// What is in it.
+        /// The bytes in the file.
         contents: Vec<u8>,
     },
-    /// A symbolic link and what it says.
+    /// A symbolic link with its target.
     Link(String),
 }
 
@@ -49,9 +48,8 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Puts a node at a path, in place of what stood there, and makes the
-    /// folders above it where nothing stands. Slashes at the path's ends do
-    /// not count.
+    /// Puts a node at a path, in place of an older one, and makes the folders above it where there
+    /// are none. Slashes at the path's ends do not count.
     pub fn insert(&mut self, path: &str, node: Node) {
         let path = path.trim_matches('/');
         for (at, _) in path.match_indices('/') {
@@ -62,12 +60,12 @@ impl Archive {
         self.nodes.insert(path.to_owned(), node);
     }
 
-    /// Takes away what stands at a path.
+    /// Takes away the node at a path.
     pub fn remove(&mut self, path: &str) -> Option<Node> {
         self.nodes.remove(path.trim_matches('/'))
     }
 
-    /// What stands at a path.
+    /// The node at a path.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&Node> {
         self.nodes.get(path.trim_matches('/'))
@@ -82,7 +80,7 @@ impl Archive {
         }
     }
 
-    /// All paths with what stands there, in the order of the paths.
+    /// All paths with their nodes, in the order of the paths.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {
         self.nodes.iter().map(|(path, node)| (path.as_str(), node))
     }
@@ -166,8 +164,8 @@ fn write_one(
     let name_length = u32::try_from(path.len() + 1).map_err(too_long)?;
     let links = 1 + u32::from(mode & KIND_MASK == KIND_FOLDER);
     to.write_all(MAGIC)?;
-    // Number, mode, owner, group, links, date, length, four device numbers,
-    // length of the path, check sum (not used by this variant).
+    // The numbers are: number, mode, owner, group, links, date, length, four device numbers, length
+    // of the path, check sum (not used by this variant).
     for field in [
         number,
         mode,
@@ -202,7 +200,7 @@ fn padded(length: usize) -> usize {
     length.next_multiple_of(4)
 }
 
-/// Some bytes of an archive.
+/// Returns some bytes of an archive.
 fn slice(bytes: &[u8], at: usize, length: usize) -> Result<&[u8], ArchiveError> {
     bytes
         .get(at..)
@@ -210,7 +208,7 @@ fn slice(bytes: &[u8], at: usize, length: usize) -> Result<&[u8], ArchiveError> 
         .ok_or(ArchiveError::Short { at })
 }
 
-/// A header's number by its index.
+/// Returns a header's number by its index.
 fn number(header: &[u8], index: usize, at: usize) -> Result<u32, ArchiveError> {
     let start = MAGIC.len() + 8 * index;
     std::str::from_utf8(&header[start..start + 8])
@@ -220,7 +218,7 @@ fn number(header: &[u8], index: usize, at: usize) -> Result<u32, ArchiveError> {
         .ok_or(ArchiveError::Number { at: at + start })
 }
 
-/// Bytes that are no archive.
+/// The error of bytes that are no archive.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveError {
     /// The archive ends in the middle of an item.
@@ -229,19 +227,19 @@ pub enum ArchiveError {
         /// The byte of the archive at which the item begins.
         at: usize,
     },
-    /// No header where one must be.
+    /// There is no header where one must be.
     #[error("no `070701` at byte {at} of the archive")]
     Magic {
         /// The byte of the archive at which the header must be.
         at: usize,
     },
-    /// No hexadecimal number where one must be.
+    /// There is no hexadecimal number where one must be.
     #[error("no number of eight hexadecimal digits at byte {at} of the archive")]
     Number {
         /// The byte of the archive at which the number must be.
         at: usize,
     },
-    /// A path that is no UTF-8.
+    /// A path is no UTF-8.
     #[error("the path of the file at byte {at} of the archive is not UTF-8")]
     Name {
         /// The byte of the archive at which the file's header begins.

@@ -1,4 +1,4 @@
-//! Emptying the caches, and seeing that they are empty.
+//! Emptying the caches, and checking that they are empty.
 //!
 //! A job that is to read disks must not read memory. An exit code proves
 //! nothing here (bench-fio "drops" caches with a call that only prints a text),
@@ -11,13 +11,12 @@ use raidlab_shell::{Command, Target};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Writes all dirty pages and drops the page, directory and inode caches; gives the memory's
-/// state between the two. `None` where the system has no call for it: FreeBSD frees a file
-/// system's pages only when it is unmounted. The ZFS cache is emptied only by exporting the pool.
+/// Writes all dirty pages and drops the page, directory and inode caches; returns the memory's
+/// state between the two. `None` where the system has no call for it: FreeBSD frees a file system's
+/// pages only when it is unmounted. The ZFS cache is emptied only by exporting the pool.
 ///
 /// # Errors
-/// When the machine cannot be asked, or does not let the caches be dropped
-/// (only root may).
+/// When the machine cannot be queried, or does not let the caches be dropped (only root may).
 pub fn drop_caches(
     target: &dyn Target,
     system: System,
@@ -31,15 +30,15 @@ pub fn drop_caches(
     Ok(Some(before))
 }
 
-/// How a wait for quiet disks ended.
+/// The result of a wait for quiet disks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
-    /// Whether nothing was written for as long as asked.
+    /// Whether there was no write for the requested time.
     pub quiet: bool,
-    /// How many seconds were waited for it.
+    /// The number of seconds waited.
     pub waited_s: u64,
-    /// Bytes written in the last second that was not quiet, by kernel name:
-    /// who disturbs.
+    /// The bytes written in the last second that was not quiet, by kernel name: the
+    /// disks that disturb.
     pub last_writes_bytes: BTreeMap<String, u64>,
 }
 
@@ -50,7 +49,7 @@ pub struct Settled {
 /// of its own.
 ///
 /// # Errors
-/// When the machine cannot be asked, and those of `pause`.
+/// When the machine cannot be queried, and those of `pause`.
 pub fn settle<E: From<InventoryError>>(
     target: &dyn Target,
     system: System,
@@ -82,7 +81,7 @@ pub fn settle<E: From<InventoryError>>(
     })
 }
 
-/// Bytes written to each device that was written to, or has one under way.
+/// The bytes written to each device with finished writes or one in progress.
 fn written(
     devices: &[String],
     then: &BTreeMap<String, DeviceCounters>,

@@ -1,24 +1,23 @@
-//! What a disk hangs on: two disks on one cable, one PCI bus or one USB hub are slower
-//! together than each alone, and an array of them measures the channel.
+//! The channels of disks: two disks on one cable, one PCI bus or one USB hub are slower together
+//! than each alone, and an array of them measures the channel.
 
 use crate::Disk;
 use serde::{Deserialize, Serialize};
 
-/// What a disk hangs on, from its path below `/sys/devices`.
+/// The channel of a disk, from its path below `/sys/devices`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Channel {
-    /// The PCI function next to it: `0000:00:1f.2`.
+    /// The PCI function next to the disk: `0000:00:1f.2`.
     pub pci: Option<String>,
     /// The host adapter: `host2`. An AHCI controller has one for each port, a
     /// SAS controller one for all its disks, an IDE cable one for both.
     pub host: Option<String>,
-    /// The USB port chain without its last step: disks with the same one hang
-    /// on the same hub.
+    /// The USB port chain without its last step: disks with the same one are on the same hub.
     pub usb: Option<String>,
 }
 
 impl Channel {
-    /// A disk's; empty where its topology is not known.
+    /// The channel of a disk; empty where its topology is not known.
     #[must_use]
     pub fn of(disk: &Disk) -> Self {
         let parts: Vec<&str> = disk
@@ -59,7 +58,8 @@ fn is_pci_function(part: &str) -> bool {
             .all(|byte| byte.is_ascii_hexdigit() || b":.".contains(&byte))
 }
 
-/// `1-2` or `1-2.4`: bus, then ports; an interface (`1-2:1.0`) is none.
+/// Whether a part of a path is a USB port, `1-2` or `1-2.4`: bus, then ports; an interface
+/// (`1-2:1.0`) is not.
 fn is_usb_port(part: &str) -> bool {
     let Some((bus, ports)) = part.split_once('-') else {
         return false;

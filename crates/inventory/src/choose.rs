@@ -1,10 +1,9 @@
-//! From what a user typed to disks that may be used, or the reasons why not.
+//! The choice of disks: from what the user typed to disks that may be used, or the reasons why not.
 //!
-//! Each wish is resolved to one device: by path (following stable names to the
-//! kernel's), else by serial number. Then every reason against it is
-//! collected, not only the first, each with what was seen and what would help.
-//! Only a signature of somebody's data can be overruled, by an explicit
-//! consent; a disk in use or of the root file system is never given out.
+//! Each wish is resolved to one device: by path (following stable names to the kernel's), else by
+//! serial number. Then every reason against it is collected, not only the first, each with the
+//! evidence and a remedy. Only signatures of data can be overruled, by an explicit consent; a disk
+//! in use or of the root file system is never chosen.
 
 mod identity;
 mod openers;
@@ -20,42 +19,40 @@ use crate::{Disk, DiskKind, Inventory, InventoryError, Use};
 use raidlab_shell::{Target, TargetError};
 use serde::{Deserialize, Serialize};
 
-/// What a user agreed to lose.
+/// The data whose loss the user has agreed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Consent {
-    /// Signatures of file systems, arrays and partition tables that no one
-    /// uses now (`--wipe-signatures`).
+    /// Signatures of file systems, arrays and partition tables that are not in
+    /// use now (`--wipe-signatures`).
     pub wipe_signatures: bool,
 }
 
 /// A disk that a user asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
-    /// A path (`/dev/disk/by-id/...`, `/dev/sdb`, `/dev/loop3`) or a serial
-    /// number.
+    /// The name: a path (`/dev/disk/by-id/...`, `/dev/sdb`, `/dev/loop3`) or a serial number.
     pub name: String,
-    /// It must hold at least this many bytes; 0: any size.
+    /// The least size in bytes; 0 for any.
     pub at_least_bytes: u64,
-    /// What the plan that is carried out found under this name.
+    /// The disk of this name when the plan was made, if there is one.
     pub planned: Option<Planned>,
 }
 
 /// A disk as it was when its user agreed to lose what is on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planned {
-    /// How it was asked for.
+    /// The name by which it was requested.
     pub asked: String,
-    /// Its device node then; `None` when the machine may have been started again
-    /// since.
+    /// The disk's device node then; `None` when the machine may have been restarted since.
     pub device: Option<String>,
-    /// Which disk it was.
+    /// The identity of the disk.
     pub identity: Identity,
-    /// What lay on it.
+    /// The signatures that were on it.
     pub signatures: Vec<Signature>,
 }
 
 impl Planned {
-    /// A disk that was chosen, on a machine that has not been started again since.
+    /// The plan of a chosen disk, on a machine that has not been restarted since.
     #[must_use]
     pub fn of(chosen: &Chosen) -> Self {
         Self {
@@ -66,7 +63,7 @@ impl Planned {
         }
     }
 
-    /// What differs in the disk that is found under the name now.
+    /// The differences of the disk that now has the name.
     fn changes(&self, inventory: &Inventory, disk: &Disk) -> Vec<String> {
         let mut changes = self.identity.changes(&Identity::of(inventory, disk));
         if let Some(device) = &self.device
@@ -77,7 +74,7 @@ impl Planned {
         changes
     }
 
-    /// What lies on it now and was not there; a device may have another name.
+    /// The signatures on it that are new, where a device may have another name.
     fn appeared(&self, now: &[Signature]) -> Vec<Signature> {
         fn of(one: &Signature) -> (&str, Option<&String>, Option<&String>) {
             (&one.kind, one.label.as_ref(), one.uuid.as_ref())
@@ -90,7 +87,7 @@ impl Planned {
 }
 
 impl Wanted {
-    /// A disk of any size that no plan knows yet.
+    /// A wish for a disk of any size, without a plan.
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
         Self {
@@ -104,40 +101,39 @@ impl Wanted {
 /// A disk that was found for a wish.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chosen {
-    /// What was asked for.
+    /// The name that was requested.
     pub asked: String,
-    /// What was found.
+    /// The disk that was found.
     pub disk: Disk,
-    /// Its identity, to be kept in the plan.
+    /// The disk's identity, to be kept in the plan.
     pub identity: Identity,
-    /// What lies on it and its partitions and will be lost.
+    /// The signatures on it and its partitions, which will be lost.
     pub signatures: Vec<Signature>,
 }
 
-/// What came of all wishes.
+/// The result of all wishes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Choice {
-    /// The disks found, in the order asked, those refused included.
+    /// The disks found, in the order of the wishes, including the refused ones.
     pub disks: Vec<Chosen>,
-    /// Why some may not be used.
+    /// The refusals with their reasons.
     pub refusals: Vec<Refusal>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
 impl Choice {
-    /// Whether nothing speaks against using the disks.
+    /// Whether no disk was refused.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
         self.refusals.is_empty()
     }
 }
 
-/// Resolves wishes to disks and collects all that speaks against them.
+/// Resolves wishes to disks and collects the reasons against them.
 ///
 /// # Errors
-/// When the machine cannot be asked. A disk that may not be used is no error
-/// but a [`Refusal`].
+/// When the machine cannot be queried. A disk that may not be used is no error but a [`Refusal`].
 pub fn choose(
     target: &dyn Target,
     inventory: &Inventory,
@@ -154,7 +150,7 @@ pub fn choose(
             }
         };
         let reasons = against(inventory, disk, wanted);
-        // What is in use is not probed: no consent could help it.
+        // Signatures of a disk in use are not read, as no consent could permit its use.
         let taken = |reason: &Reason| {
             use Reason::{InUse, Root, TwinInUse};
             matches!(reason, Root { .. } | InUse { .. } | TwinInUse { .. })
@@ -214,7 +210,7 @@ impl Choice {
         }
     }
 
-    /// A disk already given for an earlier wish: itself, a part or the whole
+    /// The reasons against a disk already chosen for an earlier wish: itself, a part or the whole
     /// of it, a second path to it, or a second device on its file.
     fn given_already(&self, inventory: &Inventory, disk: &Disk) -> Vec<Reason> {
         let kin = |one: &Disk, other: &Disk| {
@@ -261,7 +257,7 @@ impl Choice {
     }
 }
 
-/// The device that a name means, or why there is none.
+/// The device of a name, or the reason why there is none.
 fn resolve<'a>(
     target: &dyn Target,
     inventory: &'a Inventory,
@@ -298,7 +294,7 @@ fn resolve<'a>(
     })
 }
 
-/// What speaks against a disk, its signatures apart.
+/// The reasons against a disk, without its signatures.
 fn against(inventory: &Inventory, disk: &Disk, wanted: &Wanted) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if matches!(disk.kind, DiskKind::Built | DiskKind::Other) {
@@ -313,7 +309,7 @@ fn against(inventory: &Inventory, disk: &Disk, wanted: &Wanted) -> Vec<Reason> {
             root: inventory.root.clone(),
         });
     }
-    // That is a reason of its own.
+    // The root file system has a reason of its own.
     let is_root = |used: &&Use| matches!(used, Use::Mounted { at, .. } if at == "/");
     let uses = |device: &str| inventory.uses_of(device).into_iter();
     for used in uses(&disk.device).filter(|used| !is_root(used)) {

@@ -1,10 +1,9 @@
-//! What a machine counts, read once a second while a job runs.
+//! The counters of a machine, read once a second while a job runs.
 //!
-//! [`Counters`] knows which files (Linux) or commands (FreeBSD) to watch, and
-//! turns a frame of them into a [`Snapshot`]. Two snapshots make an
-//! [`Activity`]: what happened on each device between them. All sources are
-//! kept by the kernel anyway and reading them wakes no disk, unlike
-//! `mdadm --detail`.
+//! [`Counters`] knows which files (Linux) or commands (FreeBSD) to watch, and turns a frame of
+//! them into a [`Snapshot`]. Two snapshots make an [`Activity`]: the work of each device
+//! between them. All sources are maintained by the kernel anyway, and reading them wakes no
+//! disk, unlike `mdadm --detail`.
 
 mod activity;
 mod freebsd;
@@ -16,24 +15,24 @@ use crate::{InventoryError, System, text};
 use raidlab_shell::{Frame, Target, Watched};
 use std::collections::BTreeMap;
 
-/// What the kernel has counted for a device since it appeared.
+/// The kernel's counters of a device since it appeared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceCounters {
-    /// How many reads were completed.
+    /// The number of completed reads.
     pub reads: u64,
-    /// How many bytes were read.
+    /// The number of bytes read.
     pub read_bytes: u64,
-    /// Milliseconds that all reads took together.
+    /// The total time of all reads, milliseconds.
     pub read_ms: u64,
-    /// How many writes were completed.
+    /// The number of completed writes.
     pub writes: u64,
-    /// How many bytes were written.
+    /// The number of bytes written.
     pub write_bytes: u64,
-    /// Milliseconds that all writes took together.
+    /// The total time of all writes, milliseconds.
     pub write_ms: u64,
-    /// Commands under way at this moment.
+    /// The number of commands in flight at this moment.
     pub in_flight: u64,
-    /// Milliseconds with a command under way.
+    /// The time with a command in flight, milliseconds.
     pub busy_ms: u64,
 }
 
@@ -42,43 +41,43 @@ pub struct DeviceCounters {
 pub struct MemoryState {
     /// The memory that the kernel manages, bytes.
     pub total_bytes: u64,
-    /// The memory that nothing is kept in, bytes.
+    /// The memory that is unused, bytes.
     pub free_bytes: u64,
-    /// Block devices' pages in the cache.
+    /// The pages of block devices in the cache, bytes.
     pub buffers_bytes: u64,
-    /// Files' pages in the cache, those of shared memory (tmpfs) excluded: no
-    /// drop of caches can free them.
+    /// The pages of files in the cache, bytes, without those of shared memory (tmpfs), which no
+    /// drop of caches can free.
     pub cached_bytes: u64,
-    /// Pages of the cache that programs have mapped or locked: no drop of
-    /// caches frees them.
+    /// The pages of the cache that programs have mapped or locked, bytes, which no drop
+    /// of caches frees.
     pub pinned_bytes: u64,
-    /// Written by programs, not yet on its way to a disk.
+    /// The data written by programs, and not yet on its way to a disk, bytes.
     pub dirty_bytes: u64,
-    /// On its way to a disk.
+    /// The data on its way to a disk, bytes.
     pub writeback_bytes: u64,
-    /// The ZFS cache, where the module is loaded.
+    /// The size of the ZFS cache, bytes, where the module is loaded.
     pub arc_bytes: Option<u64>,
 }
 
 /// The processors' time since boot, in the kernel's ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTicks {
-    /// Programs, niced ones included.
+    /// The time of programs, including niced ones.
     pub user: u64,
-    /// The kernel, interrupts included.
+    /// The time of the kernel, including interrupts.
     pub system: u64,
-    /// The processors had nothing to do.
+    /// The time in which the processors were idle.
     pub idle: u64,
-    /// Nothing to do while a disk works.
+    /// The idle time during which a disk worked.
     pub iowait: u64,
-    /// Taken away by the machine below a virtual one.
+    /// The time taken by the hypervisor for others.
     pub steal: u64,
 }
 
-/// All counters at one moment; what the machine does not count is absent.
+/// All counters at one moment; those that the machine does not have are absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snapshot {
-    /// Milliseconds since the watch began.
+    /// The time since the watch began, milliseconds.
     pub at_ms: u64,
     /// The counters of each device, by its kernel name without `/dev/`.
     pub devices: BTreeMap<String, DeviceCounters>,
@@ -86,11 +85,11 @@ pub struct Snapshot {
     pub memory: Option<MemoryState>,
     /// The processors' time.
     pub cpu: Option<CpuTicks>,
-    /// Thousandths of a degree Celsius, by kernel name of the disk.
+    /// The temperatures in thousandths of a degree Celsius, by kernel name of the disk.
     pub temperatures_millicelsius: BTreeMap<String, i64>,
 }
 
-/// What a source of a frame holds.
+/// The contents of a frame's source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source {
     DiskStats,
@@ -109,10 +108,10 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The counters that a machine has.
+    /// Finds the counters of a machine.
     ///
     /// # Errors
-    /// When the machine cannot be asked.
+    /// When the machine cannot be queried.
     pub fn of(target: &dyn Target, system: System) -> Result<Self, InventoryError> {
         let sources = match system {
             System::Linux => {
@@ -138,7 +137,7 @@ impl Counters {
         Ok(Self { sources })
     }
 
-    /// What to give to [`Target::watch`].
+    /// The sources for [`Target::watch`].
     #[must_use]
     pub fn sources(&self) -> Vec<Watched> {
         self.sources
@@ -147,8 +146,8 @@ impl Counters {
             .collect()
     }
 
-    /// A frame of the watch; sources that could not be read are absent from
-    /// the result, as are lines of an unknown form.
+    /// Parses a frame of the watch; sources that could not be read are absent from the result, as
+    /// are lines of an unknown form.
     #[must_use]
     pub fn parse(&self, frame: &Frame) -> Snapshot {
         let mut snapshot = Snapshot {
@@ -181,10 +180,10 @@ impl Counters {
     }
 }
 
-/// The memory's state now.
+/// Reads the present state of the memory.
 ///
 /// # Errors
-/// When the machine cannot be asked or says nothing of its memory.
+/// When the machine cannot be queried or does not report its memory.
 pub fn memory_state(target: &dyn Target, system: System) -> Result<MemoryState, InventoryError> {
     let (text, origin) = match system {
         System::Linux => (target.read("/proc/meminfo")?, "/proc/meminfo".to_owned()),
@@ -210,10 +209,10 @@ pub fn memory_state(target: &dyn Target, system: System) -> Result<MemoryState, 
     Ok(state)
 }
 
-/// The counters of all devices now.
+/// Reads the present counters of all devices.
 ///
 /// # Errors
-/// When the machine cannot be asked.
+/// When the machine cannot be queried.
 pub(crate) fn devices_now(
     target: &dyn Target,
     system: System,

@@ -1,10 +1,10 @@
-//! A disk as a machine describes it, and what may be done on it already.
+//! A disk as a machine describes it, and its present uses.
 
 use crate::smr;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What kind of block device it is.
+/// The kind of a block device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiskKind {
@@ -16,9 +16,9 @@ pub enum DiskKind {
     /// A file that the kernel shows as a disk (Linux loop, FreeBSD md(4) with
     /// a vnode).
     Loop,
-    /// Something built of others: md, device mapper, bcache, a GEOM class.
+    /// A device built of others: md, device mapper, bcache, a GEOM class.
     Built,
-    /// Memory, an optical drive or a floppy disk: never offered.
+    /// Memory, an optical drive or a floppy disk, which are never offered.
     Other,
 }
 
@@ -34,66 +34,66 @@ impl fmt::Display for DiskKind {
     }
 }
 
-/// A block device. What a machine does not say is `None`.
+/// A block device. Properties that the machine does not report are `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Disk {
     /// The kernel's own name: `/dev/sdb`, `/dev/ada2`.
     pub device: String,
     /// The kind of device that it is.
     pub kind: DiskKind,
-    /// Names that stay with the disk over reboots, best first:
-    /// `/dev/disk/by-id/ata-...`, `/dev/diskid/DISK-...`.
+    /// The names that stay with the disk over reboots, best
+    /// first: `/dev/disk/by-id/ata-...`, `/dev/diskid/DISK-...`.
     pub stable_ids: Vec<String>,
-    /// The devices that it is a part of or built of.
+    /// The devices of which it is a part, or is built.
     pub on: Vec<String>,
     /// The model as the disk's maker calls it.
     pub model: Option<String>,
-    /// Maker's serial number.
+    /// The maker's serial number.
     pub serial: Option<String>,
     /// The revision of the disk's firmware.
     pub firmware: Option<String>,
-    /// World-wide name or logical unit identifier.
+    /// The world-wide name or logical unit identifier.
     pub wwn: Option<String>,
-    /// Size in bytes.
+    /// The size, bytes.
     pub size_bytes: u64,
-    /// Bytes in a sector as addressed: 512 or 4096.
+    /// The size of an addressed sector, bytes: 512 or 4096.
     pub logical_sector_bytes: u64,
-    /// Bytes in a sector as stored.
+    /// The size of a stored sector, bytes.
     pub physical_sector_bytes: u64,
-    /// Whether it says that it turns.
+    /// Whether it reports that it rotates.
     pub rotational: Option<bool>,
-    /// Where a partition begins, in 512-byte sectors of its disk.
+    /// The start of a partition, in 512-byte sectors of its disk.
     pub start_sector: Option<u64>,
-    /// Bytes by which its start misses the disk's physical sectors, as the
-    /// kernel counts it; negative where the kernel calls it hopeless.
+    /// The bytes by which its start misses the disk's physical sectors, as the kernel reports it;
+    /// negative where the kernel cannot align it.
     pub alignment_offset_bytes: i64,
-    /// `sata`, `sas`, `nvme`, `usb`, `virtio`.
+    /// The transport: `sata`, `sas`, `nvme`, `usb`, `virtio`.
     pub transport: Option<String>,
     /// The link's negotiated rate in bits per second.
     pub link_bits_per_second: Option<u64>,
-    /// `write back` or `write through`, as the kernel takes it.
+    /// The write cache according to the kernel: `write back` or `write through`.
     pub write_cache: Option<String>,
     /// The I/O scheduler in force.
     pub scheduler: Option<String>,
-    /// Commands that the drive takes at once (NCQ, TCQ).
+    /// The number of commands that the drive accepts at once (NCQ, TCQ).
     pub queue_depth: Option<u64>,
-    /// Requests that the kernel holds for it.
+    /// The number of requests that the kernel queues for it.
     pub request_queue: Option<u64>,
-    /// Read-ahead of the block layer in bytes.
+    /// The read-ahead of the block layer, bytes.
     pub read_ahead_bytes: Option<u64>,
-    /// `host-aware` or `host-managed` for drives that say so; `none` for all
-    /// others, those with hidden (drive-managed) shingles among them.
+    /// The zone model: `host-aware` or `host-managed` for drives that report so; `none` for all
+    /// others, including those with hidden (drive-managed) shingles.
     pub zoned: Option<String>,
     /// The file behind a loop device.
     pub backing_file: Option<String>,
-    /// Where the disk hangs in the machine: its path below `/sys/devices`.
+    /// The position of the disk in the machine: its path below `/sys/devices`.
     pub topology: Option<String>,
-    /// Whether it cannot be written.
+    /// Whether it is write-protected.
     pub read_only: bool,
 }
 
 impl Disk {
-    /// A device with nothing known but its name, kind and size.
+    /// A device of which only name, kind and size are known.
     #[must_use]
     pub fn new(device: impl Into<String>, kind: DiskKind, size_bytes: u64) -> Self {
         Self {
@@ -112,19 +112,20 @@ impl Disk {
         self.device.strip_prefix("/dev/").unwrap_or(&self.device)
     }
 
-    /// The name to write into a plan: the best stable one, else the kernel's.
+    /// The name for a plan: the best stable one, else the kernel's.
     #[must_use]
     pub fn stable_name(&self) -> &str {
         self.stable_ids.first().unwrap_or(&self.device)
     }
 
-    /// The entry of the list of models that the model matches.
+    /// The entry of the list of shingled models that the model matches.
     #[must_use]
     pub fn shingled(&self) -> Option<&'static smr::Model> {
         smr::find(self.model.as_deref()?)
     }
 
-    /// Whether this drive and another tell the same of themselves. By two paths it is one drive.
+    /// Whether this drive and another report the same identity. A drive with two paths
+    /// is one drive.
     #[must_use]
     pub(crate) fn tells_like(&self, other: &Self) -> bool {
         let told = |disk: &Self| {
@@ -134,9 +135,9 @@ impl Disk {
         self.kind == DiskKind::Disk && self.serial.is_some() && told(self) == told(other)
     }
 
-    /// Whether another drive tells the same of itself, and is another one: to what is behind a
-    /// USB bridge, and to a SATA drive, no second path leads. Bridges and the cheapest drives
-    /// often have a serial number that all of their make have.
+    /// Whether another drive reports the same identity, but is a different one: a drive behind a
+    /// USB bridge, and a SATA drive, has no second path. Bridges and the cheapest drives often
+    /// share one serial number over a whole model.
     #[must_use]
     pub(crate) fn is_namesake(&self, other: &Self) -> bool {
         let has_one_path =
@@ -145,9 +146,9 @@ impl Disk {
         both && self.device != other.device && self.tells_like(other)
     }
 
-    /// Bytes by which the device's start misses its physical sectors; 0 is
-    /// aligned. From the start sector where there is one: a partition at
-    /// sector 63 of a drive with 4096-byte sectors misses by 3584.
+    /// The bytes by which the device's start misses its physical sectors; 0 is aligned. Computed
+    /// from the start sector where there is one: a partition at sector 63 of a drive with 4096-byte
+    /// sectors misses by 3584.
     #[must_use]
     pub(crate) fn misaligned_bytes(&self) -> u64 {
         let physical = self.physical_sector_bytes.max(1);
@@ -158,73 +159,74 @@ impl Disk {
     }
 }
 
-/// What already happens on a device.
+/// A present use of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "use", rename_all = "snake_case")]
 pub enum Use {
-    /// A file system on it is mounted.
+    /// A file system on the device is mounted.
     Mounted {
-        /// What is used: the disk itself, or a part of it.
+        /// The device in use: the disk itself, or a part of it.
         device: String,
-        /// The folder that it is mounted on.
+        /// The folder on which it is mounted.
         at: String,
-        /// Which file system.
+        /// The type of the file system.
         filesystem: String,
     },
-    /// The kernel has a file system of it mounted, but not where this session
-    /// can see it: another mount namespace, such as a container's.
+    /// A file system on the device is mounted in another mount namespace, such as a container's,
+    /// which this session cannot see.
     MountedElsewhere {
-        /// What is used: the disk itself, or a part of it.
+        /// The device in use: the disk itself, or a part of it.
         device: String,
-        /// Which file system.
+        /// The type of the file system.
         filesystem: String,
     },
-    /// Memory is swapped to it.
+    /// The device is used for swap.
     Swap {
-        /// What is used: the disk itself, or a part of it.
+        /// The device in use: the disk itself, or a part of it.
         device: String,
     },
-    /// It is a member of something assembled.
+    /// The device is a member of an assembled array, file system or pool.
     Member {
-        /// What is used: the disk itself, or a part of it.
+        /// The device in use: the disk itself, or a part of it.
         device: String,
-        /// `/dev/md0 (md raid1)`, `btrfs 1c8c9655-...`, `ZFS pool tank`.
+        /// The array, file system or pool: `/dev/md0 (md raid1)`, `btrfs 1c8c9655-...`,
+        /// `ZFS pool tank`.
         of: String,
     },
-    /// Another device of the kernel rests on it.
+    /// Another device of the kernel rests on the device.
     Held {
-        /// What is used: the disk itself, or a part of it.
+        /// The device in use: the disk itself, or a part of it.
         device: String,
-        /// What uses it: `/dev/dm-0`, a loop device.
+        /// The device that rests on it: `/dev/dm-0`, a loop device.
         by: String,
     },
-    /// The kernel gives it to other machines, by NVMe over Fabrics (nvmet).
+    /// The kernel exports the device to other machines, by NVMe over Fabrics (nvmet).
     Exported {
-        /// What is used: the disk itself, or a part of it.
+        /// The device in use: the disk itself, or a part of it.
         device: String,
-        /// The name of the subsystem that it is a namespace of.
+        /// The subsystem of which it is a namespace.
         subsystem: String,
     },
-    /// Somebody has it open (FreeBSD counts that).
+    /// A program has the device open (FreeBSD counts that).
     Open {
-        /// What is used: the disk itself, or a part of it.
+        /// The device in use: the disk itself, or a part of it.
         device: String,
         /// The counts of GEOM's readers, writers and exclusive users: `r1w1e2`.
         mode: String,
     },
-    /// A program has it open, exclusively or not (Linux).
+    /// A program has the device open, exclusively or not (Linux).
     OpenBy {
-        /// What is used: the disk itself, or a part of it.
+        /// The device in use: the disk itself, or a part of it.
         device: String,
-        /// The program's name.
+        /// The name of the program.
         program: String,
-        /// The number of its process.
+        /// The process ID.
         process: u32,
     },
 }
 
 impl Use {
-    /// The device it is about.
+    /// The device that is in use.
     #[must_use]
     pub fn device(&self) -> &str {
         match self {

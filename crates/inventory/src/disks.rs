@@ -1,11 +1,10 @@
-//! All disks of a machine and who uses them.
+//! The inventory: all disks of a machine and their uses.
 //!
-//! On Linux one call of `lsblk` gives the devices and which rests on which;
-//! `/proc/self/mountinfo`, `/proc/swaps`, `/proc/mdstat`, `/sys/fs` and the
-//! ZFS module give the users. The kernel's own tables are asked rather than
-//! udev's: in a guest or a container without udev `lsblk` knows no file system
-//! at all. A btrfs with two members is mounted from one of them only, and the
-//! kernel reports no holder for either, so `/sys/fs/btrfs` is asked for all.
+//! On Linux one call of `lsblk` gives the devices and their dependencies; `/proc/self/mountinfo`,
+//! `/proc/swaps`, `/proc/mdstat`, `/sys/fs` and the ZFS module give the uses. The kernel's own
+//! tables are read rather than udev's: in a guest or a container without udev `lsblk` knows no file
+//! system at all. A btrfs with two members is mounted from one of them only, and the kernel reports
+//! no holder for either, so `/sys/fs/btrfs` is read for all.
 //!
 //! On FreeBSD `geom disk list`, GEOM's tree, `mount -p`, `swapctl` and `zpool`
 //! give the same.
@@ -28,24 +27,22 @@ use std::collections::BTreeSet;
 pub struct Inventory {
     /// The machine's name, as its target has it.
     pub machine: String,
-    /// Its operating system.
+    /// The machine's operating system.
     pub system: System,
-    /// All block devices, in the system's order, those built of others
-    /// included.
+    /// All block devices, in the system's order, including those built of others.
     pub disks: Vec<Disk>,
-    /// What happens on them.
+    /// The present uses of the devices.
     pub uses: Vec<Use>,
-    /// The devices that the root file system lies on, down to whole disks;
-    /// empty where it lies on none (a live system in memory).
+    /// The devices below the root file system, down to whole disks; empty where there are none (a
+    /// live system in memory).
     pub root: Vec<String>,
 }
 
 impl Inventory {
-    /// Looks at a machine.
+    /// Takes the inventory of a machine.
     ///
     /// # Errors
-    /// When it cannot be asked, answers in an unknown form, or runs a system
-    /// that is not known.
+    /// When the machine cannot be queried, answers in an unknown form, or runs an unknown system.
     pub fn of(target: &dyn Target) -> Result<Self, InventoryError> {
         match System::of(target)? {
             System::Linux => linux::inventory(target),
@@ -53,13 +50,13 @@ impl Inventory {
         }
     }
 
-    /// The device of that kernel name, `/dev/sdb`.
+    /// Finds the device of a kernel name, `/dev/sdb`.
     #[must_use]
     pub fn find(&self, device: &str) -> Option<&Disk> {
         self.disks.iter().find(|disk| disk.device == device)
     }
 
-    /// The device that a path means: its kernel name or a stable one.
+    /// Finds the device of a path, its kernel name or a stable one.
     #[must_use]
     pub fn named(&self, path: &str) -> Option<&Disk> {
         let matches =
@@ -75,8 +72,8 @@ impl Inventory {
         parent.unwrap_or(disk)
     }
 
-    /// Other devices that lead to the same bytes: a second path to a drive, a second loop
-    /// device on a file. Of a partition it is the same partition there.
+    /// Other devices for the same bytes: a second path to a drive, a second loop device on a file.
+    /// For a partition, the same partition there.
     #[must_use]
     pub fn twins(&self, disk: &Disk) -> Vec<&Disk> {
         let drive = self.drive_of(disk);
@@ -97,17 +94,17 @@ impl Inventory {
             DiskKind::Partition => part_of(twin.device.clone()),
             _ => self.find(&twin.device),
         };
-        // A path by which the kernel has seen no partitions is taken whole.
+        // A path on which the kernel has seen no partitions is taken whole.
         twins.map(|twin| same(twin).unwrap_or(twin)).collect()
     }
 
-    /// Whether there is another drive that tells the same of itself as this one.
+    /// Whether another drive reports the same identity as this one.
     #[must_use]
     pub(crate) fn has_namesake(&self, drive: &Disk) -> bool {
         self.disks.iter().any(|other| drive.is_namesake(other))
     }
 
-    /// Notes the devices below the root file system's.
+    /// Records the devices below the root file system's.
     fn set_root(&mut self, devices: Vec<String>) {
         for device in devices {
             for lower in self.below(&device) {
@@ -118,7 +115,7 @@ impl Inventory {
         }
     }
 
-    /// A device and all that it is a part of or built of, itself first.
+    /// A device and all of which it is a part or is built, itself first.
     #[must_use]
     pub fn below(&self, device: &str) -> Vec<String> {
         reached(device, |at| {
@@ -126,8 +123,7 @@ impl Inventory {
         })
     }
 
-    /// A device and all that lies on it, itself first: its partitions, the
-    /// arrays built of them.
+    /// A device and all that rests on it, itself first: its partitions, the arrays built of them.
     #[must_use]
     pub fn above(&self, device: &str) -> Vec<String> {
         reached(device, |at| {
@@ -136,10 +132,9 @@ impl Inventory {
         })
     }
 
-    /// What would be disturbed if a device were written to: the uses of
-    /// itself, of all that lies on it, and of the disk that it is a part of
-    /// (but not of that disk's other partitions). That it rests on others
-    /// itself is no use of them.
+    /// The uses that a write to a device would disturb: of itself, of all that rests on it, and of
+    /// the disk of which it is a part (but not of that disk's other partitions). Its own resting on
+    /// other devices does not count as their use.
     #[must_use]
     pub(crate) fn uses_of(&self, device: &str) -> Vec<&Use> {
         let mut touched: BTreeSet<String> = self.above(device).into_iter().collect();
@@ -151,7 +146,7 @@ impl Inventory {
             .collect()
     }
 
-    /// Whether the root file system lies on the same whole disk.
+    /// Whether the root file system is on the same whole disk.
     #[must_use]
     pub(crate) fn shares_root(&self, device: &str) -> bool {
         self.below(device)
@@ -175,7 +170,7 @@ fn reached(device: &str, step: impl Fn(&String) -> Vec<String>) -> Vec<String> {
     found
 }
 
-/// Not to know the root's disks would be not to protect them.
+/// The error that the root's disks are unknown, and so could not be protected.
 fn root_unknown(target: &dyn Target, pool: &str) -> InventoryError {
     InventoryError::Format {
         machine: target.name().to_owned(),

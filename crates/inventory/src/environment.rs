@@ -1,8 +1,7 @@
 //! The facts about a machine that results depend on.
 //!
-//! Each fact has a dotted name, a value, a unit and where it was read. The
-//! names are those of [`NAMES`], and no others. A fact that a machine does not tell is
-//! absent, never empty.
+//! Each fact has a dotted name, a value, a unit and a source. The names are those of [`NAMES`], and
+//! no others. A fact that a machine does not report is absent, never empty.
 
 mod disks;
 mod freebsd;
@@ -43,10 +42,10 @@ impl Facts {
     }
 }
 
-/// All facts about a machine in the order of [`NAMES`], those of disks last.
+/// Reads all facts about a machine in the order of [`NAMES`], those of disks last.
 ///
 /// # Errors
-/// When the machine cannot be asked.
+/// When the machine cannot be queried.
 pub fn environment(
     target: &dyn Target,
     inventory: &Inventory,
@@ -62,30 +61,30 @@ pub fn environment(
     Ok(facts.0)
 }
 
-/// The facts that must stay the same while a run is carried on: the machine's
-/// kernel, processor, memory and tunables, and the own disks' identity and
-/// settings by their place in the plan, since the kernel may name them anew
-/// after a reboot.
+/// The facts that must not change when a run is resumed: the machine's kernel, processor, memory
+/// and tunables, and the identity and settings of the run's own disks by their position in the
+/// plan, since the kernel may name them differently after a reboot.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Fingerprint(pub BTreeMap<String, String>);
 
 /// A fact that changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// The fact's name.
+    /// The name of the fact.
     pub name: String,
-    /// Its value then; `None`: it was not told.
+    /// The earlier value; `None` where it was not reported.
     pub was: Option<String>,
-    /// The fact's value now; `None` where it is gone.
+    /// The present value; `None` where it is not reported any more.
     pub is: Option<String>,
 }
 
-/// A kernel finds a few hundred KiB more or less memory at each boot.
+/// The difference in memory size that is ignored, percent: a kernel finds a few hundred KiB more or
+/// less at each boot.
 const MEMORY_TOLERANCE_PERCENT: u64 = 1;
 
 impl Fingerprint {
-    /// From a machine's facts and the own devices (`/dev/sdb`) in the plan's
-    /// order.
+    /// The fingerprint in a machine's facts, with the run's own devices (`/dev/sdb`) in
+    /// the plan's order.
     #[must_use]
     pub fn of(facts: &[Fact], own: &[String]) -> Self {
         let mut stable = BTreeMap::new();
@@ -110,8 +109,8 @@ impl Fingerprint {
         Self(stable)
     }
 
-    /// What differs in a later fingerprint, by name. Sizes of the memory that
-    /// are within 1 % of each other are equal.
+    /// The differences in a later fingerprint, by name. Sizes of the memory that are within 1 % of
+    /// each other are equal.
     #[must_use]
     pub fn changes(&self, now: &Self) -> Vec<Change> {
         let mut names: Vec<&String> = self.0.keys().chain(now.0.keys()).collect();

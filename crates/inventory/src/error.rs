@@ -1,29 +1,29 @@
-//! What can go wrong while a machine is looked at.
+//! Errors of inspecting a machine.
 
 use raidlab_shell::TargetError;
 
-/// A machine could not be looked at.
+/// The reason why a machine could not be inspected.
 #[derive(Debug, thiserror::Error)]
 pub enum InventoryError {
-    /// A command or file could not be had.
+    /// A command or file could not be read.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// Something answered in a form that is not known.
+    /// A command or file answered in an unknown form.
     #[error("{machine}: {origin}: {problem}")]
     Format {
         /// The machine that was looked at.
         machine: String,
-        /// The command or file that answered.
+        /// The command or file with that answer.
         origin: String,
-        /// What is wrong with the answer, with its line where it has lines.
+        /// The problem with the answer, with its line where it has lines.
         problem: String,
     },
-    /// A system for which nothing is known here.
+    /// The operating system is not supported.
     #[error("{machine} runs {system}: only Linux and FreeBSD are known")]
     UnknownSystem {
         /// The machine that was looked at.
         machine: String,
-        /// What `uname -s` says.
+        /// The answer of `uname -s`.
         system: String,
     },
 }

@@ -1,20 +1,17 @@
-//! What a machine is and has: disks and who uses them, memory, caches, counters.
+//! The inventory of a machine: disks and their uses, memory, caches, counters.
 //!
-//! Everything is asked through a [`raidlab_shell::Target`], so that the same
-//! code looks at this machine, at another one and, in tests, at what a real
-//! machine once answered.
+//! Everything is read through a [`raidlab_shell::Target`], so that the same code inspects the local
+//! machine, another one and, in tests, the recorded answers of a real machine.
 //!
 //! - [`Inventory`]: every disk, partition and loop device, and what keeps it
 //!   from being used;
-//! - [`choose`]: from what a user typed to a disk that may be used, or the
-//!   reasons why not;
-//! - [`environment`]: the facts that results depend on, by the names of one
-//!   table, and whether they are still the same when a run is carried on;
-//! - [`caches`]: dropped and seen to be dropped; disks that have come to rest;
-//! - [`counters`]: what the kernel counts, once a second, and what happened
-//!   between two readings;
-//! - [`channels`]: the controller, adapter and hub that a disk hangs on;
-//! - [`smart`] and [`smr`]: what drives say of themselves, and what they hide.
+//! - [`choose`]: the choice of disks that may be used, or the reasons why not;
+//! - [`environment`]: the facts that results depend on, by the names of one table, and whether they
+//!   are unchanged when a run is resumed;
+//! - [`caches`]: dropping caches and checking the result; waiting for quiet disks;
+//! - [`counters`]: the kernel's counters, once a second, and their differences;
+//! - [`channels`]: the controller, adapter and hub of a disk;
+//! - [`smart`] and [`smr`]: what drives report about themselves, and what they hide.
 //!
 //! Linux is tested on recordings of real machines. FreeBSD is known from its
 //! manual pages and from published logs and outputs only.

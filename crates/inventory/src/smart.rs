@@ -1,27 +1,27 @@
-//! What a drive says of its own health: `smartctl --json -a` (smartmontools 7).
+//! A drive's report on its own health: `smartctl --json -a` (smartmontools 7).
 //!
-//! The attributes are those that people who keep many drives watch: a drive
-//! with reallocated or pending sectors reads some places again and again, and
-//! slows the whole array down. `smartctl` ends with a bit mask of complaints,
-//! not with an error, so its answer is read whatever its exit code.
+//! The attributes are those that operators of many drives watch: a drive with reallocated or
+//! pending sectors reads some places again and again, and slows the whole array down.
+//! `smartctl` ends with a bit mask of complaints, not with an error, so its answer is read
+//! whatever its exit code.
 
 use crate::InventoryError;
 use raidlab_shell::{Command, Target, TargetError};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Linux gives a drive 30 seconds for a command, and as long again after it has reset it
-/// (`SD_TIMEOUT`); a drive whose answer takes longer hangs.
+/// The time limit for `smartctl`: Linux gives a drive 30 seconds for a command, and as long again
+/// after it has reset it (`SD_TIMEOUT`); a drive whose answer takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A drive's answer; `None` where it has none.
+/// The health that a drive reports; fields that it does not report are `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Smart {
     /// Whether the drive's own judgement is good.
     pub passed: Option<bool>,
     /// The temperature of the disk, degrees Celsius.
     pub temperature_celsius: Option<i64>,
-    /// Hours in operation.
+    /// The hours in operation.
     pub power_on_hours: Option<u64>,
     /// Sectors replaced by spares (attribute 5).
     pub reallocated_sectors: Option<u64>,
@@ -33,16 +33,16 @@ pub struct Smart {
     pub checksum_errors: Option<u64>,
     /// NVMe: errors of the medium.
     pub media_errors: Option<u64>,
-    /// NVMe: percent of the promised writes used up; may exceed 100.
+    /// NVMe: percent of the rated writes used up; may exceed 100.
     pub used_percent: Option<u64>,
 }
 
-/// Asks a drive, unless it sleeps: then it goes on sleeping, and the answer has
-/// nothing. So have those of virtual disks, of loop devices and of a drive that
-/// hangs; `None` means that `smartctl` is not installed.
+/// Queries a drive, unless it sleeps: then it stays asleep, and the answer is empty. So are
+/// those of virtual disks, of loop devices and of a drive that hangs; `None` means that
+/// `smartctl` is not installed.
 ///
 /// # Errors
-/// When the machine cannot be asked, or answers no JSON.
+/// When the machine cannot be queried, or answers no JSON.
 pub fn smart(target: &dyn Target, device: &str) -> Result<Option<Smart>, InventoryError> {
     let command =
         Command::reads("smartctl", ["--json", "--nocheck=standby", "-a", device]).timeout(PATIENCE);
@@ -60,7 +60,7 @@ pub fn smart(target: &dyn Target, device: &str) -> Result<Option<Smart>, Invento
     Ok(Some(smart))
 }
 
-/// The answer of `smartctl --json -a`, or what is wrong with it.
+/// Parses the output of `smartctl --json -a`; the error is what is wrong with it.
 ///
 /// # Errors
 /// When it is no JSON object.

@@ -1,18 +1,16 @@
 //! Disk models whose firmware hides shingled tracks (drive-managed SMR).
 //!
-//! Such a drive says `zoned: none` like any other. It writes fast into a
-//! conventional area and then, once that is full, rewrites whole bands: rates
-//! fall to a tenth and single commands last seconds. So it is known only by
-//! its model; the list holds what the makers have published and is not
-//! complete. A model that is not in it may be shingled.
+//! Such a drive reports `zoned: none` like any other. It writes fast into a conventional area and
+//! then, once that is full, rewrites whole bands: rates fall to a tenth and single commands last
+//! seconds. So it is recognized only by its model; the list holds what the makers have published
+//! and is not complete. A model that is not in it may be shingled too.
 
 /// A family of models with shingled tracks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
-    /// How the model number begins, as the drive reports it without a maker's
-    /// name before it.
+    /// The beginning of the model number, as the drive reports it without a maker's name before it.
     pub begins: &'static str,
-    /// The document that says so of the family.
+    /// The document that states it for the family.
     pub source: &'static str,
 }
 

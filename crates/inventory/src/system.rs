@@ -1,10 +1,10 @@
-//! Which operating system a machine runs.
+//! The operating system of a machine.
 
 use crate::InventoryError;
 use raidlab_shell::{Command, Target};
 use serde::{Deserialize, Serialize};
 
-/// An operating system whose disks and counters are known here.
+/// The supported operating systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum System {
@@ -18,7 +18,7 @@ impl System {
     /// Asks `uname -s`.
     ///
     /// # Errors
-    /// When the machine cannot be asked, or answers another system's name.
+    /// When the machine cannot be queried, or answers another system's name.
     pub fn of(target: &dyn Target) -> Result<Self, InventoryError> {
         let answer = target.run(&Command::reads("uname", ["-s"]))?.stdout;
         match answer.trim() {

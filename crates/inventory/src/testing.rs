@@ -1,4 +1,4 @@
-//! A machine for tests: answers what a real one once answered.
+//! A machine for tests, which replays the answers of a real one.
 
 use raidlab_shell::{Command, Frames, Output, Running, Target, TargetError, Watched};
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What a machine answered, with changes that a test makes.
+/// The answers of a machine, with changes that a test makes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Machine {

@@ -1,11 +1,10 @@
-//! Small readings that several rooms of this crate share.
+//! Helpers for reading text that several parts of this crate share.
 
 use crate::InventoryError;
 use raidlab_shell::{Target, TargetError};
 
-/// A file's trimmed text; `None` where there is no such file, where it is
-/// empty, or where the kernel has no value for it (many files of `/sys` answer
-/// with an error then).
+/// Reads a file's trimmed text; `None` where there is no such file, where it is empty, or where the
+/// kernel has no value for it (many files of `/sys` answer with an error then).
 ///
 /// # Errors
 /// Only when the machine cannot be reached at all.
@@ -17,7 +16,7 @@ pub fn optional(target: &dyn Target, path: &str) -> Result<Option<String>, Inven
     }
 }
 
-/// A number in a file, as [`optional`].
+/// Reads a number in a file, as [`optional`] does.
 ///
 /// # Errors
 /// As [`optional`].
@@ -28,8 +27,8 @@ pub(crate) fn optional_number(
     Ok(optional(target, path)?.and_then(|text| text.parse().ok()))
 }
 
-/// A number with a point in units of its last of so many places: `12.5` is 12500 in
-/// thousandths, of three; further digits are dropped.
+/// Parses a decimal number as an integer, scaled by so many decimal places: `12.5` with three
+/// places is 12500; further digits are dropped.
 pub(crate) fn decimal(number: &str, places: u8) -> Option<u64> {
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     let digits = part.chars().chain(std::iter::repeat('0'));
@@ -40,8 +39,7 @@ pub(crate) fn decimal(number: &str, places: u8) -> Option<u64> {
         .checked_add(digits.parse().ok()?)
 }
 
-/// What a command prints; `None` where the program is not installed or ends
-/// with a failure.
+/// The output of a command; `None` where the program is not installed or ends with a failure.
 ///
 /// # Errors
 /// Only when the machine cannot be reached at all.
@@ -61,9 +59,8 @@ pub(crate) fn optional_output(
     }
 }
 
-/// A path as the kernel prints it in tables, where space, tab, line feed and
-/// backslash are three octal digits after a backslash (Linux
-/// `fs/seq_file.c`, `mangle_path`).
+/// Decodes a path in the kernel's tables, where space, tab, line feed and backslash are three octal
+/// digits after a backslash (Linux `fs/seq_file.c`, `mangle_path`).
 #[must_use]
 pub fn unescape(word: &str) -> String {
     let mut bytes = Vec::with_capacity(word.len());

@@ -1,5 +1,5 @@
-//! What every bench knows of a job before it runs, for whoever judges its rows: how
-//! much fio's jobs are to do and where, and what the suite has done to members.
+//! Facts about a job that every bench knows before it runs, for the audit of its rows: how much
+//! fio's jobs are to do and where, and what the suite has done to members.
 
 use crate::suite::{Event, EventKind};
 use raidlab_store::fact;
@@ -7,7 +7,7 @@ use raidlab_units::Bytes;
 use raidlab_workload::JobGroup;
 use std::collections::BTreeSet;
 
-/// What fio's jobs of one group are to do together.
+/// The amounts that fio's jobs of one group are to do together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
     runtime_ns: Option<u64>,
@@ -17,15 +17,15 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// On a device or folder of so many bytes; `own_files`: each clone has a file
-    /// of its own.
+    /// Computes the amounts on a device or folder of so many bytes; `own_files`: each clone has a
+    /// file of its own.
     #[must_use]
     pub fn of(group: &JobGroup, capacity: Bytes, own_files: bool) -> Self {
         let amounts = group.jobs.iter().map(|job| {
             if job.time_based || job.request_limit.is_some() || job.percents.io_size.is_some() {
                 return None;
             }
-            // So many passes, and more of them only up to `io_size`.
+            // `loops` is the number of passes, of which only as many are done as `io_size` allows.
             let loops = u64::from(job.loops);
             let passes = job.size.and_then(|size| size.0.checked_mul(loops));
             let amount = match job.io_size {
@@ -56,7 +56,7 @@ impl Asked {
         }
     }
 
-    /// The facts that are known: name, value, unit.
+    /// The known facts: name, value, unit.
     pub fn facts(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
         [
             (fact::JOB_ASKED_RUNTIME_NS, self.runtime_ns, "ns"),
@@ -69,7 +69,7 @@ impl Asked {
     }
 }
 
-/// Start and length of every clone's region; `None` where fio would refuse one.
+/// The start and length of every clone's region; `None` where fio would refuse one.
 fn regions(group: &JobGroup, capacity: Bytes) -> Option<Vec<(u64, u64)>> {
     let clones = group
         .jobs
@@ -79,7 +79,7 @@ fn regions(group: &JobGroup, capacity: Bytes) -> Option<Vec<(u64, u64)>> {
     region.collect()
 }
 
-/// Bytes that some regions cover together.
+/// The bytes that some regions cover together.
 fn union(mut regions: Vec<(u64, u64)>) -> u64 {
     regions.sort_unstable();
     let (mut covered, mut end) = (0_u64, 0_u64);
@@ -91,19 +91,17 @@ fn union(mut regions: Vec<(u64, u64)>) -> u64 {
     covered
 }
 
-/// What a suite has done to members so far: what state of the array it means its
-/// jobs to meet.
+/// The suite's events so far, which tell what state of the array it intends for its jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Deeds {
-    /// Taken out and not put back.
+    /// The members that were taken out and not put back.
     away: BTreeSet<u16>,
-    /// Something has happened to a member, and no wait for the end of copying came
-    /// after it.
+    /// Whether something has happened to a member, without a later wait for the end of copying.
     unsettled: bool,
 }
 
 impl Deeds {
-    /// Takes note of an event that happens to a member.
+    /// Records an event of a member.
     pub fn happens(&mut self, event: Event) {
         self.unsettled = true;
         match event.kind {
@@ -112,29 +110,29 @@ impl Deeds {
         };
     }
 
-    /// Notes that a check of the whole array begins.
+    /// Records that a check of the whole array begins.
     pub const fn checks(&mut self) {
         self.unsettled = true;
     }
 
-    /// The suite has waited until nothing was copied any more.
+    /// Records that the suite has waited until nothing was copied any more.
     pub const fn settled(&mut self) {
         self.unsettled = false;
     }
 
-    /// How many members it has taken out and not put back.
+    /// The number of members that the suite has taken out and not put back.
     #[must_use]
     pub fn away(&self) -> usize {
         self.away.len()
     }
 
-    /// Whether it means jobs to run now while something may be copied.
+    /// Whether the suite intends jobs to run now while something may be copied.
     #[must_use]
     pub const fn allows_sync(&self) -> bool {
         self.unsettled
     }
 
-    /// Whether it means jobs to run now on an array that is not whole.
+    /// Whether the suite intends jobs to run now on a degraded array.
     #[must_use]
     pub fn allows_degraded(&self) -> bool {
         self.unsettled || !self.away.is_empty()

@@ -1,16 +1,15 @@
-//! What an array does in the background, as measurements: how long a resync, a
-//! recovery or a check took and at what rate, how long the array had a member less, and
-//! what the jobs had left meanwhile.
+//! The background work of an array, as measurements: how long a resync, a recovery or a check
+//! took and at what rate, how long the array was degraded, and which share of their rates the
+//! jobs kept meanwhile.
 //!
-//! Every bench hands on looks at its array: states with their times. A modelled array
-//! is looked at when it changes, a real one every second. The rest is done here, for all
-//! of them alike. A change between two looks happened somewhere between them: the time
-//! of what begins or ends there is taken from the middle, and the row carries how far
-//! that may be off. What goes on at the run's end has a row too, whose time is the
-//! least that it takes.
+//! Every bench passes on looks at its array: states with their times. A modelled array is looked at
+//! when it changes, a real one every second. The rest is done here, for all of them alike. A change
+//! between two looks happened somewhere between them: the time of what begins or ends there is
+//! taken from the middle, and the row carries how far that may be off. Work that is unfinished at
+//! the run's end has a row too, whose time is a lower bound.
 //!
-//! A sync that stops short, because another member fails for instance, and goes on
-//! where it was is one sync, with the pause in it; one that begins anew is another.
+//! A sync that is interrupted, because another member fails for instance, and continues where it
+//! was is one sync, with the pause in it; one that starts over is another.
 
 mod kept;
 #[cfg(test)]
@@ -23,42 +22,43 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use kept::kept;
 
-/// What rows of all this are called in the place of a job.
+/// The job name of the rows of background work.
 pub const BACKGROUND_JOB: &str = "background";
 
 /// The class of times and rates of syncs.
 pub const BACKGROUND_CLASS: &str = "rebuild";
 
-/// A member that is lost stops a sync of the others (`md_error`), which ends when what is under
-/// way has been answered: within this time.
+/// The time within which a sync ends when another member is lost (`md_error`): requests in flight
+/// are still completed.
 const STOPS_WITHIN: Nanos = Nanos::SECOND;
 
 /// The state of an array at one moment, as its bench saw it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ArrayLook {
-    /// When the array was looked at, since the experiment began.
+    /// The time of the look, since the experiment began.
     pub at: Nanos,
-    /// Whatever is not as at the look before has changed at this very moment; else at
-    /// any time between the two.
+    /// Whether a change since the previous look happened at this very moment; otherwise it happened
+    /// at any time between the two.
     pub is_exact: bool,
     /// The members in the letters of `/proc/mdstat`, `U` in sync and `_` not: `[U_]`.
     pub letters: String,
-    /// What is copied or compared; `None` when nothing is.
+    /// The sync that is under way; `None` when there is none.
     pub sync: Option<SyncLook>,
-    /// How much of the time since the experiment began was skipped analytically; zero
+    /// The part of the time since the experiment began that was skipped analytically; zero
     /// on real machines.
     pub leaped: Nanos,
 }
 
-/// How far a resync, recovery, check or reshape is.
+/// The progress of a resync, recovery, check or reshape.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SyncLook {
-    /// What it is: [`Operation::Resync`], [`Operation::Recovery`],
+    /// The kind of sync: [`Operation::Resync`], [`Operation::Recovery`],
     /// [`Operation::Check`] or [`Operation::Reshape`].
     pub op: Operation,
-    /// 0 to 100; `None` where it waits to begin, or to end.
+    /// The progress, 0 to 100 percent; `None` where the sync waits to begin, or to end.
     pub percent: Option<f64>,
-    /// What 100 percent are on each member; `None` where the system does not say.
+    /// The bytes of each member that make 100 percent; `None` where the system does
+    /// not report them.
     pub member: Option<Bytes>,
 }
 
@@ -72,7 +72,7 @@ impl ArrayLook {
     }
 }
 
-/// Between when and when something happened.
+/// The interval of time within which something happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Edge {
     earliest: Nanos,
@@ -84,7 +84,7 @@ impl Edge {
         Nanos(self.earliest.0.midpoint(self.latest.0))
     }
 
-    /// The time from here to `end`, and how far that may be off.
+    /// The time from here to `end`, and its uncertainty.
     fn until(self, end: Self) -> (Nanos, Nanos) {
         let least = end.earliest.saturating_sub(self.latest).0;
         let most = end.latest.saturating_sub(self.earliest).0;
@@ -95,12 +95,12 @@ impl Edge {
     }
 }
 
-/// Something that goes on in the background for a time.
+/// A period of background work.
 #[derive(Debug, Clone, PartialEq)]
 struct Period {
     op: Operation,
     from: Edge,
-    /// `None` while it goes on, and where it did to the end.
+    /// The end; `None` while the work goes on, also at the end of the run.
     to: Option<Edge>,
     is_finished: bool,
     percent: [Option<f64>; 2],
@@ -124,7 +124,7 @@ impl Period {
         }
     }
 
-    /// It goes on and is as far as this.
+    /// Records at a look how far the work is.
     fn goes_on(&mut self, look: &ArrayLook) {
         if let Some(sync) = look.sync {
             self.percent[1] = sync.percent.or(self.percent[1]);
@@ -148,22 +148,21 @@ impl Period {
     }
 }
 
-/// What one experiment's array did in the background so far.
+/// The background work of one experiment's array so far.
 #[derive(Debug, Default)]
 pub struct Background {
     last: Option<ArrayLook>,
     periods: Vec<Period>,
-    /// The places in `periods` of the sync and of the degraded time that go on.
+    /// The positions in `periods` of the current sync and degraded time.
     sync: Option<usize>,
     degraded: Option<usize>,
-    /// When a member was last seen to be lost.
+    /// The time at which a member was last seen to be lost.
     lost: Option<Nanos>,
     events: Vec<(Nanos, &'static str, String)>,
 }
 
 impl Background {
-    /// The array was looked at. Looks come in the order of their times; one that is
-    /// late says nothing new.
+    /// Takes a look at the array. Looks come in the order of their times; a late one is ignored.
     pub fn look(&mut self, look: ArrayLook) {
         let last = self.last.as_ref();
         if last.is_some_and(|last| look.at < last.at) {
@@ -188,7 +187,7 @@ impl Background {
     fn follow_sync(&mut self, edge: Edge, look: &ArrayLook) {
         let last = self.last.as_ref();
         let before = last.and_then(|last| last.sync);
-        // One that has not begun waits to; one that has is about to end.
+        // A sync without progress that has not begun waits to begin; one that has is about to end.
         let waits = |sync: &SyncLook| sync.percent.is_none() && self.sync.is_none();
         let sync = look.sync.filter(|sync| !waits(sync));
         let is_another = |now: SyncLook, before: SyncLook| {
@@ -236,7 +235,7 @@ impl Background {
                 "goes on"
             }
             None => {
-                // A real sync has begun at its beginning, before it was first seen.
+                // A real sync has begun at 0, before it was first seen.
                 let first = now.percent.filter(|_| look.is_exact).unwrap_or(0.0);
                 let period = Period::begins(op, edge, Some(first), look);
                 self.periods.push(period);
@@ -266,7 +265,7 @@ impl Background {
                 });
                 self.periods[index].ends(edge, true, look);
                 if !was_seen {
-                    // It was over before anybody looked.
+                    // The sync was over before the first look at it.
                     let first = Some(0.0);
                     let mut period = Period::begins(Operation::Recovery, edge, first, look);
                     period.ends(edge, true, look);
@@ -277,7 +276,7 @@ impl Background {
         }
     }
 
-    /// What has happened since the last call, for the time line.
+    /// The events since the last call, for the time line.
     pub fn drain_events(&mut self, experiment: &Experiment) -> Vec<EventRecord> {
         let scope = experiment.scope();
         let events = self.events.drain(..);
@@ -292,8 +291,8 @@ impl Background {
             .collect()
     }
 
-    /// A row for each of them, in the order in which they began. Whatever went on when
-    /// the array was last looked at has no end.
+    /// A row for each period, in the order in which they began. Work that was under way at the last
+    /// look has no end.
     #[must_use]
     pub fn rows(&self, experiment: &Experiment, bench: &str) -> Vec<Measurement> {
         let Some(last) = &self.last else {
@@ -312,8 +311,8 @@ impl Background {
 }
 
 impl Period {
-    /// `number`: the how manieth of its kind, from 1; `now`: when the array was last
-    /// looked at.
+    /// The row of a period. `number`: its number among those of its kind, from 1; `now`: the time
+    /// of the last look.
     fn row(&self, number: usize, now: Nanos, experiment: &Experiment, bench: &str) -> Measurement {
         let end = self.to.unwrap_or(Edge {
             earliest: now,
@@ -328,7 +327,7 @@ impl Period {
         };
         Measurement {
             op: self.op,
-            // The first of a kind is the same row in runs with more of them.
+            // The first period of a kind has the same row in runs with more of them.
             part: match number {
                 1 => String::new(),
                 number => number.to_string(),
@@ -351,7 +350,7 @@ impl Period {
     }
 }
 
-/// What all these rows of an experiment have in common.
+/// The row with the fields that all these rows of an experiment have in common.
 fn template(experiment: &Experiment, bench: &str) -> Measurement {
     Measurement {
         role: match experiment.fit.as_str() {
@@ -373,7 +372,7 @@ const fn title(op: Operation) -> &'static str {
     }
 }
 
-// A percentage is known to fewer digits; below zero is none.
+// A percentage has few digits; a result below zero becomes zero.
 fn part(whole: Bytes, percent: f64) -> Bytes {
     Bytes((whole.0 as f64 * percent / 100.0).round() as u64)
 }

@@ -1,4 +1,4 @@
-//! What every bench does: it runs one experiment and tells an observer.
+//! The interface of benches: each runs an experiment and reports to an observer.
 
 use crate::background::ArrayLook;
 use crate::experiment::Experiment;
@@ -7,25 +7,24 @@ use raidlab_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 
-/// Something that can run experiments: the model, a kernel, a host.
+/// A bench that runs experiments: the model, a kernel, a host.
 pub trait Bench: Sync {
-    /// `model`, `kernel` or `host`.
+    /// The name of the bench: `model`, `kernel` or `host`.
     fn name(&self) -> &'static str;
 
-    /// Whether an experiment gives the same, byte by byte, whenever it is run. Where a
-    /// run goes on, such an experiment that did not come to its end is begun anew;
-    /// another one keeps the cells that it has.
+    /// Whether an experiment gives the same results, byte by byte, whenever it is run. When a run
+    /// is resumed, unfinished experiments of such a bench start over; those of other benches keep
+    /// their finished cells.
     fn repeats_exactly(&self) -> bool;
 
-    /// Whether this experiment can run here at all, asked before anything
-    /// runs.
+    /// Checks that this experiment can run on this bench, before anything runs.
     ///
     /// # Errors
-    /// What is not possible, by name.
+    /// The part that is not possible.
     fn check(&self, experiment: &Experiment) -> Result<(), BenchError>;
 
-    /// What an experiment has for itself while it runs, such as the machine that it runs
-    /// on: no two of the same run at the same time. `None`: any number may.
+    /// The resource that an experiment occupies while it runs, such as its machine: no two
+    /// experiments with the same one run at the same time. `None`: any number may.
     fn occupies<'a>(&self, _experiment: &'a Experiment) -> Option<&'a str> {
         None
     }
@@ -44,18 +43,16 @@ pub trait Bench: Sync {
     ) -> Result<Finish, BenchError>;
 }
 
-/// What is told of an experiment while it runs: steps, rows and records.
+/// An observer of an experiment while it runs: it is told of steps, rows and records.
 pub trait Observer {
-    /// A step begins, or time has passed within one. Cheap: a bench may call
-    /// it often.
+    /// Called when a step begins, or time has passed within one. Cheap: a bench may call it often.
     fn progress(&mut self, _progress: Progress) {}
-    /// Something to write down that belongs to no single cell.
+    /// Takes records that belong to no single cell.
     fn record(&mut self, records: Records);
-    /// The array was looked at. Looks come in the order of their times, if not at once;
-    /// what the array did in the background is measured by them. Whoever keeps no rows
-    /// may pass over them.
+    /// Takes a look at the array. Looks come in the order of their times, if not at once; the
+    /// array's background work is measured by them. An observer that keeps no rows may ignore them.
     fn look(&mut self, _look: ArrayLook) {}
-    /// A job is done: its rows and what belongs to them.
+    /// Takes a finished job: its rows and the records that belong to them.
     fn cell(&mut self, result: CellResult);
     /// Whether this cell was finished before the run was interrupted: its job
     /// is not measured again. Never so where the bench repeats exactly.
@@ -69,51 +66,51 @@ pub trait Observer {
     }
 }
 
-/// How far an experiment is.
+/// The progress of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Progress {
-    /// The step that runs, from 0; equal to `steps` at the end.
+    /// The current step, from 0; equal to `steps` at the end.
     pub step: usize,
-    /// How many steps the experiment has.
+    /// The number of steps of the experiment.
     pub steps: usize,
-    /// Time on the experiment's own clock: virtual on modelled disks.
+    /// The time on the experiment's own clock: virtual on modelled disks.
     pub clock: Nanos,
 }
 
-/// How a run ended.
+/// The way in which a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {
-    /// Every step was carried out.
+    /// All steps were carried out.
     Complete,
-    /// It was asked to stop; what was measured stands.
+    /// The run was cancelled; earlier results are kept.
     Cancelled,
 }
 
-/// Why a bench could not run an experiment.
+/// The reason why a bench could not run an experiment.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// A step of the experiment failed.
     #[error("step {step} failed")]
     Step {
-        /// The step, from 1 as in the plan.
+        /// The number of the step, from 1 as in the plan.
         step: usize,
-        /// What the bench met.
+        /// The error of the bench.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// Something outside the steps failed: building or taking down.
+    /// Building or taking down failed, outside the steps.
     #[error("{what} failed")]
     Setup {
-        /// What the bench was doing, in words.
+        /// The action that failed, in words.
         what: String,
-        /// What the bench met.
+        /// The error of the bench.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
 }
 
 impl BenchError {
-    /// Something outside the steps failed: `what` was being done.
+    /// The error of an action outside the steps; `what` names it.
     pub fn setup(what: &str, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Setup {
             what: what.to_owned(),

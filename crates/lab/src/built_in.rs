@@ -1,4 +1,4 @@
-//! Everything that is built into the program, read.
+//! Readers of all suites and subjects that are built into the program.
 
 use crate::catalogue::{Kind, LoadError};
 use crate::subject::Subject;

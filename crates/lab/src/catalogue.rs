@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Why a suite, a subject or published figures could not be loaded.
+/// The reason why a suite, a subject or published figures could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file is wrong.
@@ -22,15 +22,15 @@ pub enum LoadError {
     /// A file that a suite names is wrong.
     #[error("{error}")]
     Named {
-        /// What the file describes.
+        /// The kind of the file.
         kind: Kind,
-        /// What is wrong with it.
+        /// The error in the file.
         error: Box<FileError>,
     },
     /// Nothing built in has this name.
     #[error("{what} `{name}` is not known{}", nearby(.name, .known))]
     Unknown {
-        /// `suite`, `subject`, `published figures`.
+        /// The kind of the name: `suite`, `subject`, `published figures`.
         what: &'static str,
         /// The name as given.
         name: String,
@@ -45,7 +45,7 @@ pub enum LoadError {
     Placeholder {
         /// The job file.
         file: String,
-        /// What is wrong.
+        /// The error of the placeholder.
         error: crate::PlaceholderError,
     },
     /// The file of an article's figures is wrong.
@@ -57,7 +57,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// The error of a file of this kind that a suite names.
+    /// Turns the error into that of a file of this kind that a suite names.
     pub(crate) fn named(self, kind: Kind) -> Self {
         match self {
             Self::File(error) => Self::Named {
@@ -69,8 +69,8 @@ impl LoadError {
     }
 }
 
-/// The names that may be meant by one that is not known: `; did you mean ...?`, those
-/// that have it in them, all where they are few, or nothing.
+/// Names similar to an unknown one, in words: `; did you mean ...?`, those that contain it, all
+/// where there are few, or nothing.
 #[must_use]
 pub fn nearby(name: &str, known: &[String]) -> String {
     const FEW: usize = 8;
@@ -96,16 +96,16 @@ pub fn nearby(name: &str, known: &[String]) -> String {
     String::new()
 }
 
-/// What a file describes.
+/// The kind of thing that a file describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// What is run: a [`Suite`](crate::Suite).
+    /// A [`Suite`](crate::Suite), which is run.
     Suite,
-    /// What is measured: a [`Subject`](crate::Subject).
+    /// A [`Subject`](crate::Subject), which is measured.
     Subject,
-    /// Others' figures: [`Published`](crate::Published).
+    /// Figures of others: [`Published`](crate::Published).
     Published,
-    /// An article's [`Claims`](crate::claims::Claims).
+    /// The [`Claims`](crate::claims::Claims) of an article.
     Claims,
 }
 
@@ -113,7 +113,7 @@ pub enum Kind {
 const HOSTS: &str = "hosts";
 
 impl Kind {
-    /// The word for it in messages.
+    /// The word for the kind in messages.
     const fn word(self) -> &'static str {
         match self {
             Self::Suite => "suite",
@@ -134,14 +134,14 @@ impl Kind {
         }
     }
 
-    /// What is built in, by name.
+    /// The built-in files of this kind, by name.
     pub fn entries(self) -> impl Iterator<Item = &'static Entry> {
         let entries = raidlab_data::entries(self.folder()).iter();
         entries.filter(move |entry| self != Self::Subject || entry.name != HOSTS)
     }
 }
 
-/// A built-in file as a document to read.
+/// Opens a built-in file as a document.
 fn document(files: &Files, folder: &str, entry: &Entry) -> Result<Document, LoadError> {
     let name = built_in(folder, entry.name);
     let text = files.text::<LoadError>(&name, || Ok(entry.text.to_owned()))?;
@@ -151,7 +151,7 @@ fn document(files: &Files, folder: &str, entry: &Entry) -> Result<Document, Load
     })
 }
 
-/// Every host that is built in.
+/// All built-in hosts.
 ///
 /// # Errors
 /// When the built-in file is wrong, which a test rules out.
@@ -159,10 +159,10 @@ pub fn hosts() -> Result<Vec<Host>, LoadError> {
     hosts_of(&Files::default())
 }
 
-/// Every host, of these files.
+/// All hosts of these files.
 ///
 /// # Errors
-/// When the file is wrong, or not among them.
+/// When the file of hosts is wrong, or not among them.
 pub(crate) fn hosts_of(files: &Files) -> Result<Vec<Host>, LoadError> {
     let folder = Kind::Subject.folder();
     let hosts = Entry {
@@ -201,7 +201,7 @@ pub fn is_path(name: &str) -> bool {
             .is_some_and(|extension| extension == "toml")
 }
 
-/// A name as it is, a relative path as one from `folder`.
+/// Resolves a relative path against `folder`; a name stays as it is.
 pub(crate) fn resolve(name_or_path: &str, folder: &Path) -> String {
     if is_path(name_or_path) {
         let path = beside(Path::new(name_or_path), folder);
@@ -211,16 +211,16 @@ pub(crate) fn resolve(name_or_path: &str, folder: &Path) -> String {
     }
 }
 
-/// The path that a file in `folder` means: `./x` beside `./suite.toml` is that file as well.
+/// Resolves a path in a file in `folder`: `./x` beside `./suite.toml` is that file as well.
 pub(crate) fn beside(path: &Path, folder: &Path) -> PathBuf {
     match path.strip_prefix(".") {
-        // Without a folder the dot tells a path from the name of what is built in.
+        // Without a folder the dot distinguishes a path from a built-in name.
         Ok(inside) if !folder.as_os_str().is_empty() => folder.join(inside),
         _ => folder.join(path),
     }
 }
 
-/// The text of one of these files.
+/// Reads the text of one of these files.
 ///
 /// # Errors
 /// As [`read_file`].
@@ -229,8 +229,8 @@ pub fn read_text(files: &Files, path: &Path) -> Result<String, LoadError> {
     files.text(&name, || read_file(path))
 }
 
-/// The text of a file, if it is not absurdly large. A pipe or a device is read only
-/// where it is this program's own input: any other would have to be waited for.
+/// Reads the text of a file, up to a limit. A pipe or a device is read only where it is this
+/// program's own input: any other would have to be waited for.
 ///
 /// # Errors
 /// When it cannot be read, is no text, or has more than 16 MiB.
@@ -251,14 +251,14 @@ pub fn read_file(path: &Path) -> Result<String, LoadError> {
     Ok(text_of(bytes).map_err(fail)?)
 }
 
-/// The file at a path.
+/// Opens the file at a path as a document.
 fn read_document(files: &Files, path: &str) -> Result<Document, LoadError> {
     let text = read_text(files, Path::new(path))?;
     let file = path.to_owned();
     Ok(Document { file, text })
 }
 
-/// The text behind a name or a path.
+/// Opens the document behind a name or a path.
 pub(crate) fn find(files: &Files, kind: Kind, name_or_path: &str) -> Result<Document, LoadError> {
     if is_path(name_or_path) {
         return read_document(files, name_or_path);

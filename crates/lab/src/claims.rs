@@ -1,19 +1,19 @@
-//! What an article says of its figures, held against measured rows.
+//! Claims of an article about its figures, tested against measured rows.
 //!
-//! A claim is a sentence and one or more tests: the ratio of a cell to another, or
-//! to several together, lies within bounds. A claim is reproduced when all its tests
-//! hold, in part when some do. The bounds stand in the claim's file and follow the
-//! words of the sentence: where an article says "twice", they are generous around
-//! two; where it says "more", they begin at one. Some were written after rows had
-//! been seen: they are no blind test. What cannot be tested says why.
+//! A claim is a sentence and one or more tests: the ratio of a cell to another, or to several
+//! together, lies within bounds. A claim is reproduced when all its tests hold, in part when
+//! some do. The bounds are in the claim's file and follow the words of the sentence: where an
+//! article says "twice", they are generous around two; where it says "more", they begin at one.
+//! Some were written after rows had been seen: they are no blind test. A claim that cannot be
+//! tested says why.
 //!
-//! A cell is named `subject job operation`, with `subject/filesystem` where a suite
-//! measures a subject on several; the operation may be left out where the job has
-//! one only. What arrays do in the background is the job `background`: `md background
-//! recovery` is the time that a rebuild takes, `md background recovery rate` its rate;
-//! one that the run did not see the end of has no time. Its value is the mean of the rows of the first run that has any:
-//! repetitions, and parts such as iozone's record sizes. Where these lie so far apart
-//! that others of them would have given the opposite answer, the comparison says so.
+//! A cell is named `subject job operation`, with `subject/filesystem` where a suite measures a
+//! subject on several; the operation may be left out where the job has one only. Background work of
+//! arrays is the job `background`: `md background recovery` is the time that a rebuild takes,
+//! `md background recovery rate` its rate; one that was unfinished at the run's end has no time. A
+//! cell's value is the mean of the rows of the first run that has any: repetitions, and parts such
+//! as iozone's record sizes. Where these lie so far apart that other rows among them would have
+//! given the opposite answer, the comparison says so.
 
 use crate::catalogue::{self, Kind, LoadError};
 use crate::document::{Document, FileError};
@@ -29,17 +29,17 @@ mod tests;
 /// The claims of one article.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claims {
-    /// The short name, which is the file's: `unequal-2008`.
+    /// The short name, which is that of the file: `unequal-2008`.
     pub name: String,
     /// The name of the claims in headings, for people.
     pub title: String,
-    /// Who made the claims, and where they were printed.
+    /// The author and place of publication of the claims.
     pub source: String,
-    /// The suites whose rows they are held against.
+    /// The suites whose rows the claims are tested against.
     pub suites: Vec<String>,
     /// The commands that measure the rows of these suites.
     pub commands: Vec<String>,
-    /// What the rows are not; may be empty.
+    /// A remark on how the rows differ from the article's; may be empty.
     pub remark: String,
     /// The claims, in the order of the article.
     pub claims: Vec<Claim>,
@@ -48,13 +48,13 @@ pub struct Claims {
 /// A sentence of an article, and the tests that it implies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
-    /// Short and unique: `P1`.
+    /// The claim's short and unique name: `P1`.
     pub id: String,
     /// The sentence of the article that is judged.
     pub says: String,
-    /// Why it comes out as it does; may be empty.
+    /// The reason for the outcome; may be empty.
     pub why: String,
-    /// Why it cannot be tested, where it cannot.
+    /// The reason why the claim cannot be tested, if it cannot.
     untestable: Option<String>,
     tests: Vec<Test>,
 }
@@ -63,7 +63,7 @@ pub struct Claim {
 #[derive(Debug, Clone, PartialEq)]
 struct Test {
     of: Selector,
-    /// The cells that `of` is compared with; their values are added.
+    /// The cells that `of` is compared with, by the sum of their values.
     to: Vec<Selector>,
     at_least: f64,
     at_most: f64,
@@ -76,7 +76,7 @@ struct Selector {
     filesystem: Option<String>,
     job: String,
     operation: Option<String>,
-    /// Where it is not the one that the row's table shows.
+    /// The metric, where it is not the one that the row's table shows.
     metric: Option<Metric>,
 }
 
@@ -102,7 +102,7 @@ struct RawClaim {
     #[serde(default)]
     why: String,
     untestable: Option<String>,
-    /// Each test with `{job}` in it is done for each of these.
+    /// The jobs for each of which every test with `{job}` in it is done.
     #[serde(default)]
     jobs: Vec<String>,
     #[serde(default)]
@@ -119,14 +119,14 @@ struct RawTest {
     at_most: Option<f64>,
 }
 
-/// What became of a claim.
+/// The outcome of a claim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged<'a> {
     /// The claim that was judged.
     pub claim: &'a Claim,
-    /// Whether the claim holds of the measured figures.
+    /// The verdict on the measured figures.
     pub verdict: Verdict,
-    /// Each comparison that has its rows.
+    /// The outcome of each comparison for which there are rows.
     pub outcomes: Vec<Outcome>,
 }
 
@@ -137,16 +137,16 @@ pub enum Verdict {
     Reproduced,
     /// Some of the comparisons hold, and others do not.
     InPart {
-        /// How many comparisons hold.
+        /// The number of comparisons that hold.
         holds: usize,
-        /// How many comparisons the claim has whose rows are there.
+        /// The number of comparisons for which there are rows.
         of: usize,
     },
     /// None of the comparisons holds.
     NotReproduced,
-    /// There are no rows for it.
+    /// There are no rows for the claim.
     NotRun,
-    /// The claim speaks of something that no row measures.
+    /// The claim is about something that no row measures.
     NotTestable,
 }
 
@@ -159,7 +159,7 @@ pub struct Outcome {
     pub ratio: f64,
     /// Whether the ratio lies within the bounds of the claim.
     pub holds: bool,
-    /// Other repetitions of the same cells would have said the opposite: a bound lies
+    /// Whether other repetitions of the same cells could give the opposite answer: a bound lies
     /// between the least ratio that the rows can give and the greatest.
     pub is_close: bool,
     /// The bounds in words.
@@ -167,10 +167,10 @@ pub struct Outcome {
 }
 
 impl Claims {
-    /// Built-in claims by name, or a file by path.
+    /// Loads built-in claims by name, or a file by path.
     ///
     /// # Errors
-    /// When there are none or the file is wrong.
+    /// When there are none of that name, or the file is wrong.
     pub fn load(name_or_path: &str) -> Result<Self, LoadError> {
         let document = catalogue::find(&Files::default(), Kind::Claims, name_or_path)?;
         Ok(Self::read(&document)?)
@@ -222,7 +222,7 @@ impl Claims {
         })
     }
 
-    /// Holds every claim against rows, run by run: those of the first run that has a cell count.
+    /// Tests every claim against rows, run by run: those of the first run that has a cell count.
     #[must_use]
     pub fn judge(&self, runs: &[Vec<Measurement>]) -> Vec<Judged<'_>> {
         let claims = self.claims.iter();
@@ -242,7 +242,7 @@ impl RawTest {
     }
 }
 
-/// The test for each of the jobs, or as it is where it names none of them.
+/// The test for each of the jobs, or unchanged if it names none of them.
 fn read_test(
     document: &Document,
     raw: &Spanned<RawTest>,
@@ -316,7 +316,7 @@ impl Selector {
             && (self.operation.as_ref()).is_none_or(|name| name == row.op.name())
     }
 
-    /// What the first run with such rows says; 0 is what a row has that lacks the figure.
+    /// The value in the first run with such rows; 0 means that a row lacks the figure.
     fn value(&self, suites: &[String], runs: &[Vec<Measurement>], metric: Metric) -> Option<Value> {
         runs.iter().find_map(|rows| {
             let is_known = |row: &&Measurement| metric != Metric::Seconds || !row.is_unfinished();
@@ -339,7 +339,7 @@ impl Selector {
         })
     }
 
-    /// What the first such run's rows count of their own accord.
+    /// The metric that the first such run's rows show by default.
     fn metric(&self, suites: &[String], runs: &[Vec<Measurement>]) -> Option<Metric> {
         let mut rows = runs.iter().flatten();
         let row = rows.find(|row| self.covers(suites, row))?;
@@ -354,7 +354,7 @@ impl Selector {
 }
 
 impl Claim {
-    /// Why it cannot be tested, else why it comes out as it does.
+    /// The reason why the claim cannot be tested, else the reason for its outcome.
     #[must_use]
     pub fn reason(&self) -> &str {
         self.untestable.as_deref().unwrap_or(&self.why)
@@ -383,7 +383,7 @@ impl Claim {
 
 impl Test {
     fn measure(&self, suites: &[String], runs: &[Vec<Measurement>]) -> Option<Outcome> {
-        // Blocks of different sizes are compared by their bytes.
+        // Cells with different block sizes are compared by their bytes.
         let metrics = self.to.iter().chain([&self.of]);
         let metrics = metrics.map(|one| one.metric(suites, runs));
         let metrics: Vec<Metric> = metrics.collect::<Option<_>>()?;
@@ -434,14 +434,14 @@ impl Test {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Value {
     mean: f64,
-    /// Its least row, and its greatest.
+    /// The smallest row, and the largest.
     least: f64,
     most: f64,
     metric: Metric,
 }
 
 impl Value {
-    /// About three digits, how far the rows lie apart, and a unit.
+    /// The value in words: about three digits, the spread of the rows, and a unit.
     fn in_words(self) -> String {
         let (scale, unit) = match self.metric {
             Metric::BytesPerSecond => (1e6, "MB/s"),
@@ -465,7 +465,7 @@ impl Value {
 }
 
 impl Verdict {
-    /// The verdict in words, as it is printed.
+    /// The verdict in words, as printed.
     #[must_use]
     pub fn in_words(self) -> String {
         match self {

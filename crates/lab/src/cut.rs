@@ -1,11 +1,10 @@
 //! Cutting a run into shards of like cost, for many machines.
 //!
-//! An experiment is what is cut: its jobs build on each other. What one will cost is
-//! told by its steps beforehand: the virtual time of its jobs and waits, and what the
-//! bench makes of it. The costliest goes to a shard first, and each further one to the
-//! shard that has the least so far (R. L. Graham, *Bounds on Multiprocessing Timing
-//! Anomalies*, 1969): no shard then costs more than the average and one experiment.
-//! Everything is counted in whole numbers, and equal ones come in the order of their
+//! Experiments are never split, as their jobs build on each other. The cost of one is estimated
+//! from its steps: the virtual time of its jobs and waits, weighed by the bench's effort. The
+//! costliest goes to a shard first, and each further one to the shard that has the least so far (R.
+//! L. Graham, *Bounds on Multiprocessing Timing Anomalies*, 1969): no shard then costs more than
+//! the average and one experiment. All costs are whole numbers, and equal ones are ordered by their
 //! keys, so that the same plan is cut in the same way on every machine.
 
 use crate::experiment::{Experiment, PlannedJob, PlannedStep, by_steps};
@@ -18,25 +17,24 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::num::NonZero;
 
-/// What is taken for the rate of a job that ends by size: a disk's, 100 MB/s.
+/// The assumed rate of a job that ends by size: a disk's, 100 MB/s.
 const BYTES_PER_SECOND: u64 = 100_000_000;
-/// What is taken for the length of a job or a wait of which nothing is known.
+/// The assumed length of a job or a wait about which nothing is known.
 const UNKNOWN: Nanos = Nanos::from_secs(60);
-/// Building an experiment up, and a guest's boot: some seconds.
+/// The time for building up an experiment, and for a guest's boot: some seconds.
 const BEGINNING: Nanos = Nanos::from_secs(5);
-/// A modelled pool takes so many times what a mirror takes: `mirror-2015 --quick` on one
+/// The factor by which a modelled pool takes longer than a mirror: `mirror-2015 --quick` on one
 /// thread, 2.8 s and 0.5 s.
 const POOL: u64 = 5;
 
-/// The shard of each experiment, by position, where the run is cut into `count`.
-/// `listed`: the experiments as the plan has them, whose labels and digests are their
-/// keys.
+/// The shard of each experiment, by position, where the run is cut into `count`. `listed`: the
+/// experiments in the plan's form, whose labels and digests are the keys.
 #[must_use]
 pub fn cut(experiments: &[Experiment], listed: &[Listed], count: NonZero<u32>) -> Vec<u32> {
     let costs = by_steps(experiments, expected_time, weighed);
     let mut order: Vec<_> = costs.into_iter().zip(listed).enumerate().collect();
     order.sort_by_key(|(_, (cost, listed))| (Reverse(*cost), &listed.sha256, &listed.label));
-    // The others have nothing.
+    // Further shards stay empty.
     let used = u32::try_from(experiments.len()).map_or(count.get(), |all| all.min(count.get()));
     let mut loads: BinaryHeap<_> = (0..used).map(|shard| Reverse((0_u64, shard))).collect();
     let mut shards = vec![0; experiments.len()];
@@ -49,7 +47,7 @@ pub fn cut(experiments: &[Experiment], listed: &[Listed], count: NonZero<u32>) -
     shards
 }
 
-/// Nanoseconds of virtual time that steps are expected to take, the beginning included.
+/// The virtual time that steps are expected to take, nanoseconds, the beginning included.
 fn expected_time(steps: &[PlannedStep]) -> u64 {
     let times = steps.iter().map(|step| match step {
         PlannedStep::Job(job) => job_time(job),
@@ -57,7 +55,7 @@ fn expected_time(steps: &[PlannedStep]) -> u64 {
             let round = sum(rounds.jobs.iter().map(job_time));
             round.saturating_mul(u64::from(rounds.at_most))
         }
-        // What nothing happens in is leapt over, or is short.
+        // Idle time is skipped, or is short.
         PlannedStep::Wait(Wait::Time(time)) => time.0.min(UNKNOWN.0),
         PlannedStep::Wait(Wait::Until { at_most, .. }) => at_most.0.min(UNKNOWN.0),
         PlannedStep::Event(_) | PlannedStep::Check => 0,
@@ -65,8 +63,8 @@ fn expected_time(steps: &[PlannedStep]) -> u64 {
     sum(times).saturating_add(BEGINNING.0)
 }
 
-/// What an experiment is expected to cost by the time of its steps, to be compared with others
-/// of the same run.
+/// The expected cost of an experiment by the time of its steps, to be compared with others of
+/// the same run.
 fn weighed(experiment: &Experiment, time: &u64) -> u64 {
     match experiment.subject.kind {
         SubjectKind::ZfsMirror => time.saturating_mul(POOL),
@@ -78,7 +76,7 @@ fn sum(times: impl Iterator<Item = u64>) -> u64 {
     times.fold(0, u64::saturating_add)
 }
 
-/// How long a job is expected to run: one after the other where it has walls, else its
+/// The time that a job is expected to run: one part after the other where it has walls, else its
 /// parts at the same time.
 fn job_time(job: &PlannedJob) -> u64 {
     let Ok(group) = job.work.group() else {
@@ -113,7 +111,7 @@ fn spec_time(spec: &JobSpec) -> u64 {
     sum([own, spec.ramp_time.0, spec.start_delay.0].into_iter())
 }
 
-/// Nanoseconds for so many bytes.
+/// The assumed time for so many bytes, nanoseconds.
 fn at_rate(bytes: u64) -> u64 {
     bytes.saturating_mul(1_000_000_000 / BYTES_PER_SECOND)
 }

@@ -1,9 +1,9 @@
-//! A TOML file being read: every complaint names file, line, field and remedy.
+//! Reading of TOML files: every error names file, line, field and remedy.
 //!
-//! serde says what is wrong and at which byte; the field's path is found by
-//! walking the parsed document to the deepest value that holds that byte.
-//! Fields that people look for in the wrong place are listed by each reader and
-//! refused with the right one, so that nobody takes them for a typing error.
+//! serde reports the error and its byte; the field's path is found by walking the parsed
+//! document to the deepest value that holds that byte. Fields that people expect in the wrong
+//! place are listed by each reader and refused with the right place, so that they are not taken
+//! for typing errors.
 
 mod values;
 
@@ -19,28 +19,28 @@ pub use values::check_values;
 /// The version of the files' schema that this raidlab reads.
 pub const SCHEMA: u32 = 1;
 
-/// What is wrong with a file, and where.
+/// An error in a file, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {}{problem}", field_prefix(.field))]
 pub struct FileError {
     /// The file as it was named, or `md.toml (built in)`.
     pub file: String,
-    /// Line, from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// Path of the field, `step[3].member`; empty at the file's top.
+    /// The path of the field, `step[3].member`; empty at the file's top.
     pub field: String,
-    /// What is wrong there.
+    /// The problem at that place.
     pub problem: Problem,
 }
 
 impl FileError {
-    /// The field and what is wrong with it.
+    /// The field and the problem, in words.
     pub(crate) fn in_short(&self) -> String {
         format!("{}{}", field_prefix(&self.field), self.problem)
     }
 }
 
-/// `field: `, or nothing where there is no field.
+/// The text `field: `, empty where there is no field.
 fn field_prefix(field: &str) -> String {
     if field.is_empty() {
         String::new()
@@ -49,10 +49,10 @@ fn field_prefix(field: &str) -> String {
     }
 }
 
-/// What is wrong with a field; its text ends with what would be right.
+/// A problem with a field; its text ends with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// Not TOML, or a value of the wrong type.
+    /// The text is not TOML, or a value has the wrong type.
     #[error("{0}")]
     Syntax(String),
     /// No field has this name.
@@ -60,7 +60,7 @@ pub enum Problem {
     UnknownField {
         /// The name as given.
         name: String,
-        /// The names that exist here.
+        /// The names that are allowed there.
         known: Vec<String>,
     },
     /// fio's options cannot be read.
@@ -69,40 +69,40 @@ pub enum Problem {
     /// A value that must be one of a set is not.
     #[error("{what} `{name}` is not known; {}", suggestion(.name, .known))]
     UnknownName {
-        /// What the value names: `subject`, `read policy`.
+        /// The kind of name: `subject`, `read policy`.
         what: &'static str,
         /// The value as given.
         name: String,
-        /// The values that exist.
+        /// The allowed values.
         known: Vec<String>,
     },
-    /// A field that has its place elsewhere, or another form.
+    /// The field belongs to another place, or has another form.
     #[error("`{field}` does not belong here; {remedy}")]
     Elsewhere {
         /// The field that has no place there.
         field: String,
-        /// Where or how to say it.
+        /// The remedy: where or how to write it.
         remedy: String,
     },
-    /// A field that must be there is not.
+    /// A required field is missing.
     #[error("the field `{field}` is missing; {remedy}")]
     Missing {
-        /// The absent field.
+        /// The missing field.
         field: String,
-        /// What to write.
+        /// The remedy: the field to write, in words.
         remedy: String,
     },
-    /// Readable, but it makes no sense.
+    /// The value is readable, but makes no sense.
     #[error("{what}; {remedy}")]
     Invalid {
-        /// What is wrong.
+        /// The error in words.
         what: String,
-        /// What would be right.
+        /// The remedy in words.
         remedy: String,
     },
 }
 
-/// `did you mean ...?` where one name is near, else the whole list.
+/// A suggestion in words: `did you mean ...?` where one name is near, else the whole list.
 fn suggestion(name: &str, known: &[String]) -> String {
     let near = known
         .iter()
@@ -117,13 +117,13 @@ fn suggestion(name: &str, known: &[String]) -> String {
     }
 }
 
-/// A field that has its place elsewhere: its name, and where to say it.
+/// A field that belongs to another place: its name, and where to write it.
 pub(crate) type Reserved = (&'static str, &'static str);
 
-/// A file's name and text.
+/// A file's name and text, being read.
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
-    /// The file as errors should name it.
+    /// The file's name in errors.
     pub file: String,
     /// The whole text of the file.
     pub text: String,
@@ -142,14 +142,14 @@ impl Document {
             let absent = matches!(problem, Problem::Missing { .. });
             let mut error = self.error(span, problem);
             if absent {
-                // The place of what is not there is the whole table.
+                // The place of a missing field is the whole table.
                 error.field = String::new();
             }
             error
         })
     }
 
-    /// An error at a place of the file.
+    /// The error of a problem at a place of the file.
     pub fn error(&self, span: Range<usize>, problem: Problem) -> FileError {
         FileError {
             file: self.file.clone(),
@@ -159,7 +159,7 @@ impl Document {
         }
     }
 
-    /// A place of the file in the form in which errors begin: `own.toml:6: disks[2]`.
+    /// A place of the file as errors name it: `own.toml:6: disks[2]`.
     pub fn place(&self, span: Range<usize>) -> String {
         let (line, field) = (self.line(span.start), field_at(&self.text, span.start));
         format!("{}:{line}: {field}", self.file)
@@ -195,12 +195,12 @@ impl Document {
         self.error(span, Problem::UnknownName { what, name, known })
     }
 
-    /// An error about a word that a program must not be told, at the word if it stands
-    /// below `start` as it is.
+    /// The error of a word that must not be given to a program, at the place of the word if it is
+    /// found literally after `start`.
     pub fn refused(&self, start: usize, refused: &RefusedWord) -> FileError {
         let quoted = format!("\"{}\"", refused.word);
         let rest = self.text.get(start..).unwrap_or_default();
-        // A key need not be in quotes.
+        // Keys may be without quotes.
         let found = rest.find(&quoted).or_else(|| rest.find(&refused.word));
         let start = start + found.unwrap_or(0);
         let remedy = "leave it out; what only shapes the array or file system stays";
@@ -213,7 +213,7 @@ impl Document {
     }
 }
 
-/// serde's words for the mistakes that have a remedy, in ours.
+/// Turns serde's messages into our problems, for the mistakes that have a remedy.
 fn classify(message: &str, reserved: &[Reserved]) -> Problem {
     let mut quoted = message.split('`').skip(1).step_by(2).map(str::to_owned);
     if message.starts_with("missing field") {
@@ -254,7 +254,7 @@ fn field_at(text: &str, offset: usize) -> String {
     path
 }
 
-/// Appends the path below a table; true when something in it holds `offset`.
+/// Appends the path below a table; returns true when an entry of it holds `offset`.
 fn walk_table(table: &DeTable<'_>, offset: usize, path: &mut String) -> bool {
     for (key, value) in table {
         let length = path.len();
@@ -270,7 +270,7 @@ fn walk_table(table: &DeTable<'_>, offset: usize, path: &mut String) -> bool {
     false
 }
 
-/// Appends the path below a value; true when the value holds `offset`.
+/// Appends the path below a value; returns true when the value holds `offset`.
 fn walk_value(value: &toml::Spanned<DeValue<'_>>, offset: usize, path: &mut String) -> bool {
     match value.get_ref() {
         // A table's own span is its header; its entries lie anywhere below.

@@ -24,85 +24,82 @@ use std::sync::Arc;
 pub struct Experiment {
     /// The suite's name.
     pub suite: String,
-    /// The machine it runs on; empty for modelled ones.
+    /// The machine that the experiment runs on; empty for modelled ones.
     pub host: String,
-    /// What is measured, with the host it is modelled on.
+    /// The subject that is measured, with the host it is modelled on.
     pub subject: Subject,
     /// The file system that jobs run on; `None` is the raw array.
     pub filesystem: Option<FileSystemSpec>,
-    /// How often all was done before, from 0.
+    /// The number of earlier repetitions, from 0.
     pub repetition: u32,
-    /// One disk per member: a preset by name or path, or a device.
+    /// The disks, one per member: a preset by name or path, or a device.
     pub disks: Vec<String>,
-    /// Which part of which modelled drive each of them is.
+    /// The part of a modelled drive that each disk is.
     pub regions: Vec<Region>,
-    /// Parameter set of the disk models: `strict`, `joint`; empty on real
-    /// disks.
+    /// The parameter set of the disk models: `strict`, `joint`; empty on real disks.
     pub fit: String,
-    /// The one seed of everything.
+    /// The seed of all random choices.
     pub seed: u64,
     /// Features of the model that are switched off, by name: `read-ahead`.
     pub without: Vec<String>,
-    /// The processor of the modelled host, a preset by name or path; `None`: computing
+    /// The processor of the modelled host, a preset by name or path; `None` if computing
     /// takes no time.
     pub processor: Option<String>,
-    /// What is done, in this order. Experiments that differ in nothing but the parameter set,
-    /// the file system or the repetition share it.
+    /// The steps, in this order. Experiments that differ only in the parameter set, the file system
+    /// or the repetition share them.
     pub steps: Arc<[PlannedStep]>,
-    /// Where each of them stands in the suite's file, as errors tell it; nothing of those that
-    /// no file has.
+    /// The place of each step in the suite's file, for errors; empty for steps that no file has.
     pub places: Arc<[String]>,
-    /// The place of what arrays do in the background among the rows: behind all of the
-    /// suite's jobs, those included that this subject cannot do.
+    /// The sequence number of background work among the rows: after all of the suite's jobs,
+    /// including those that this subject cannot do.
     pub background_sequence: u32,
-    /// Steps at the suite's end that this subject cannot do: a single disk and an
-    /// array without redundancy have no member to take out.
+    /// Steps at the suite's end that this subject cannot do: a single disk and an array without
+    /// redundancy have no member that could be removed.
     pub left_out: usize,
 }
 
-/// What all experiments of a run have in common.
+/// The settings that all experiments of a run have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Choices {
-    /// Parameter sets of the disk models, in the order of the rows; none on
-    /// real disks.
+    /// The parameter sets of the disk models, in the order of the rows; empty on real disks.
     pub fits: Vec<String>,
-    /// The one seed of everything.
+    /// The seed of all random choices.
     pub seed: u64,
     /// Features of the model to switch off.
     pub without: Vec<String>,
     /// The processor of modelled hosts, instead of the suite's.
     pub processor: Option<String>,
-    /// The machines, in the order of the rows; none for modelled ones.
+    /// The machines, in the order of the rows; empty for modelled ones.
     pub hosts: Vec<HostChoice>,
-    /// Whether the machines' disks are blank, so that all members are equal as they
-    /// are. Modelled machines' disks always are.
+    /// Whether the machines' disks are blank, so that all members are equal without a resync.
+    /// Modelled disks always are.
     pub blank_disks: bool,
 }
 
 /// A real machine that a run uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostChoice {
-    /// The name of the host, as rows have it.
+    /// The name of the machine in rows.
     pub name: String,
-    /// How a queue depth above one is reached there.
+    /// The way in which a queue depth above one is reached there.
     pub queue: QueueStyle,
     /// The devices of the members, one for each.
     pub disks: Vec<String>,
 }
 
-/// The end of an array's first resync. 24 TB at 100 MB/s take 67 hours.
+/// The wait for the end of an array's first resync. 24 TB at 100 MB/s take 67 hours.
 const IN_SYNC: Wait = Wait::Until {
     condition: Condition::SyncDone,
     at_most: Nanos::from_secs(96 * 3600),
 };
 
-/// One step of an experiment, with all that is needed to carry it out.
+/// One step of an experiment, with all that a bench needs to carry it out.
 pub type PlannedStep = Step<PlannedJob>;
 
-/// A job does not fit on the array.
+/// The reason why a job does not fit on the array.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CapacityError {
-    /// The members are too small for the array to hold anything.
+    /// The members are too small for the array to hold any data.
     #[error("members of {member} are too small for subject `{subject}`")]
     Members {
         /// The subject on which it does not fit.
@@ -110,39 +107,37 @@ pub enum CapacityError {
         /// The size of the smallest member.
         member: Bytes,
     },
-    /// A job reaches behind the array's end.
+    /// A job reaches beyond the array's end.
     #[error("job `{job}` does not fit on `{subject}`, which holds {capacity}")]
     Job {
         /// The job that does not fit.
         job: String,
         /// The subject on which it does not fit.
         subject: String,
-        /// Bytes of the array.
+        /// The capacity of the array.
         capacity: Bytes,
-        /// What of the job does not fit.
+        /// The error of the job.
         #[source]
         source: JobError,
     },
-    /// A job asks for more than there is behind its offset.
+    /// A job asks for more bytes than there are after its offset.
     #[error("job `{job}` asks `{subject}` for bytes up to {end}, but it holds {capacity}")]
     TooLarge {
         /// The job that does not fit.
         job: String,
         /// The subject on which it does not fit.
         subject: String,
-        /// Where the job's region would end.
+        /// The end that the job's region would have.
         end: Bytes,
-        /// Bytes of the array.
+        /// The capacity of the array.
         capacity: Bytes,
     },
 }
 
 impl Suite {
-    /// The experiments of a run, in the order of the rows: machine by machine
-    /// or fit by fit last, file system by file system before that, subject by
-    /// subject before those, and all of it once for each repetition, so that
-    /// repetitions of a cell lie far apart and slow changes of the machine hit
-    /// all subjects alike.
+    /// The experiments of a run, in the order of the rows: the machine or fit changes fastest, then
+    /// the file system, then the subject, and the repetition slowest, so that repetitions of a cell
+    /// lie far apart and slow changes of the machine hit all subjects alike.
     #[must_use]
     pub fn experiments(&self, subjects: &[Subject], choices: &Choices) -> Vec<Experiment> {
         let modelled = HostChoice::modelled();
@@ -181,8 +176,8 @@ impl Suite {
     }
 }
 
-/// What `each` makes of each experiment and of what `once` has made of its steps, in the order
-/// of the experiments. It is made once for all experiments that share their steps: a run may
+/// Maps each experiment by `each`, which also gets the result of `once` for its steps, in the order
+/// of the experiments. `once` is called once for all experiments that share their steps: a run may
 /// have thousands of repetitions of hundreds of jobs.
 pub fn by_steps<T, R>(
     experiments: &[Experiment],
@@ -205,7 +200,7 @@ pub fn by_steps<T, R>(
 }
 
 impl HostChoice {
-    /// The settings of an experiment that no real machine takes part in.
+    /// The settings of an experiment that runs on no real machine.
     fn modelled() -> Self {
         Self {
             name: String::new(),
@@ -216,7 +211,7 @@ impl HostChoice {
 }
 
 impl Experiment {
-    /// One subject of a suite on one machine, for the first time and on the raw array.
+    /// One subject of a suite on one machine, as the first repetition and on the raw array.
     fn new(suite: &Suite, subject: &Subject, host: &HostChoice, choices: &Choices) -> Self {
         let queue = if host.name.is_empty() {
             subject
@@ -276,7 +271,7 @@ impl Experiment {
         }
     }
 
-    /// What all its rows of one place in the suite have in common.
+    /// The row with the fields that all rows of one position in the suite have in common.
     pub(crate) fn row(&self, bench: &str, sequence: u32) -> Measurement {
         Measurement {
             suite: self.suite.clone(),
@@ -290,13 +285,13 @@ impl Experiment {
         }
     }
 
-    /// The jobs in order, those of rounds once.
+    /// The jobs in order; those of rounds are listed once.
     pub fn jobs(&self) -> impl Iterator<Item = &PlannedJob> {
         self.steps.iter().flat_map(Step::jobs)
     }
 
-    /// Whether a member comes back that misses only what a bitmap knows: how far that recovery is
-    /// says nothing of how much it copies.
+    /// Whether a member is re-added with a bitmap that knows what it missed: the progress of such a
+    /// recovery does not tell how much it copies.
     pub(crate) fn re_adds_by_bitmap(&self) -> bool {
         let is_re_add = |event: &Event| event.kind == EventKind::ReAdd;
         let timed = self.jobs().flat_map(|job| &job.events);
@@ -308,8 +303,8 @@ impl Experiment {
         self.subject.has_bitmap() && (steps || events.any(is_re_add))
     }
 
-    /// Whether its array may copy something, or have a member less: then it has rows of
-    /// that too, whose number is known when it is over.
+    /// Whether the array may sync or be degraded: then it has rows of that too, whose number is
+    /// known only at the end.
     #[must_use]
     pub fn may_sync(&self) -> bool {
         let build = self.subject.build.as_ref();
@@ -319,7 +314,8 @@ impl Experiment {
         resyncs || self.steps.iter().any(happens) || self.jobs().any(|job| !job.events.is_empty())
     }
 
-    /// Checks every job against the array that members of these sizes give.
+    /// Checks every job against the array that is built of members of these sizes, and
+    /// returns its capacity.
     ///
     /// # Errors
     /// Names the first job that does not fit.
@@ -358,8 +354,8 @@ impl Experiment {
                         source,
                     }
                 })?;
-                // A region that is cut at the array's end would silently
-                // measure something else than the suite says.
+                // A region that was cut at the array's end would silently measure something else
+                // than the suite says.
                 let end = match (spec.file_size, spec.size) {
                     (Some(end), _) => end.0,
                     (None, Some(size)) => start.0.saturating_add(size.0),
@@ -381,8 +377,8 @@ impl Experiment {
 }
 
 impl Experiment {
-    /// In a word or two, unique among a run's experiments: `md, strict`; `repetitions`:
-    /// how often the run does everything.
+    /// A label of a word or two, unique among a run's experiments: `md, strict`; `repetitions`: the
+    /// number of repetitions of the run.
     #[must_use]
     pub fn label(&self, repetitions: u32) -> String {
         let repetition = match repetitions {
@@ -400,7 +396,7 @@ impl Experiment {
         words.join(", ")
     }
 
-    /// What rows call the file system; empty on the raw array.
+    /// The file system's label in rows; empty on the raw array.
     #[must_use]
     pub fn filesystem_label(&self) -> String {
         self.filesystem
@@ -408,7 +404,7 @@ impl Experiment {
             .map_or_else(String::new, FileSystemSpec::label)
     }
 
-    /// The whole of it, as the place of a record.
+    /// The scope of the whole experiment, for records.
     #[must_use]
     pub fn scope(&self) -> Scope {
         Scope {

@@ -11,26 +11,26 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Before the name of what is built in; a path has no such beginning.
+/// The beginning of the names of built-in files, which no path has.
 const BUILT_IN: &str = "built in: ";
 
 /// Texts by their names: a path as it is written, or [`built_in`].
 #[derive(Debug, Default)]
 pub struct Files {
     texts: Mutex<BTreeMap<String, String>>,
-    /// Whether these are all files: one that is not among them is not looked for on this machine.
+    /// Whether these are all files: others are not looked for on this machine.
     complete: bool,
-    /// What the files may ask of fio beside its load.
+    /// The permission for what the files may ask of fio beside its load.
     permission: Permission,
 }
 
-/// What a built-in file of this folder of the repository is called among a plan's files.
+/// The name of a built-in file of this folder of the repository among a plan's files.
 #[must_use]
 pub fn built_in(folder: &str, name: &str) -> String {
     format!("{BUILT_IN}{folder}/{name}")
 }
 
-/// The folder and the name of [`built_in`]; `None`: it is a path.
+/// The folder and the name in a name made by [`built_in`]; `None` for a path.
 #[must_use]
 pub fn as_built_in(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix(BUILT_IN)?.split_once('/')
@@ -47,28 +47,28 @@ impl Files {
         }
     }
 
-    /// The same files, which may ask of fio what `permission` says.
+    /// The same files, with this permission for what they may ask of fio.
     #[must_use]
     pub fn allowing(self, permission: Permission) -> Self {
         Self { permission, ..self }
     }
 
-    /// What the files may ask of fio beside its load.
+    /// The permission for what the files may ask of fio beside its load.
     #[must_use]
     pub const fn permission(&self) -> &Permission {
         &self.permission
     }
 
-    /// All that were read so far, or are brought.
+    /// All texts that were read so far, or brought by a plan.
     #[must_use]
     pub fn texts(&self) -> BTreeMap<String, String> {
         self.lock().clone()
     }
 
-    /// The text of this name, which `read` gives where it is not known yet.
+    /// The text of this name, which `read` provides the first time.
     ///
     /// # Errors
-    /// As `read`; where a plan's files are complete and this is none of them, one that says so.
+    /// As `read`; an error of its own where a plan's files are complete and this is not among them.
     pub fn text<E: From<PathError>>(
         &self,
         name: &str,
@@ -88,7 +88,7 @@ impl Files {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
-        // A map of texts is whole at any time.
+        // A panic cannot leave a map of texts half changed, so a poisoned lock is used.
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,4 @@
-//! What a suite or a job file says to fio: a list of options, and what the
-//! model makes of it.
+//! The fio text of a suite or a job file: its list of options, and the model's reading of them.
 
 use crate::catalogue;
 use crate::document::{Document, FileError, Problem};
@@ -17,7 +16,7 @@ pub(crate) enum FioText {
     Options(Vec<String>),
     /// A job file.
     JobFile {
-        /// The name by which messages call it.
+        /// The name of the file in messages.
         name: String,
         /// The text of the job file.
         text: String,
@@ -27,19 +26,19 @@ pub(crate) enum FioText {
 /// A job's fio text as read.
 #[derive(Debug, Clone)]
 pub(crate) struct FioReading {
-    /// fio's options as the file says them.
+    /// fio's options as the file has them.
     pub jobs: FioJobs,
-    /// What runs together; without the options that are not modelled, and with
-    /// examples in the place of placeholders.
+    /// The jobs that run together, without options that are not modelled, and with examples in the
+    /// place of placeholders.
     pub group: JobGroup,
-    /// Why the group is not all that the text says, and cannot be modelled.
+    /// The reason why the group is incomplete, and cannot be modelled.
     pub not_modelled: Option<String>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<Note>,
 }
 
 impl FioReading {
-    /// What the model runs, or why it cannot.
+    /// The group that the model runs, or the reason why it cannot.
     pub(crate) fn modelled(&self) -> Result<JobGroup, String> {
         match &self.not_modelled {
             None => Ok(self.group.clone()),
@@ -81,8 +80,7 @@ pub(crate) fn read_fio(
     })
 }
 
-/// Command lines of jobs that run together. A job whose line begins a group
-/// stands alone in it.
+/// Reads command lines of jobs that run together. A job whose line begins a group is alone in it.
 fn read_lines(
     name: &str,
     lines: &[String],
@@ -101,7 +99,7 @@ fn read_lines(
     Ok(all)
 }
 
-/// A job file, and what it includes, if that is allowed.
+/// Reads a job file, and its includes, if that is allowed.
 pub(crate) fn read_job_file(
     name: &str,
     text: &str,
@@ -115,7 +113,7 @@ pub(crate) fn read_job_file(
     FioJobs::from_job_file(name, text, files.permission(), &open)
 }
 
-/// Why jobs have no group.
+/// The reason why jobs have no group.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GroupError {
     /// A word in braces is wrong.
@@ -126,7 +124,7 @@ pub(crate) enum GroupError {
     Fio(JobFileError),
 }
 
-/// What the model makes of jobs that run together.
+/// Reads jobs that run together, as the model understands them.
 pub(crate) fn read_group(jobs: FioJobs) -> Result<FioReading, GroupError> {
     let mut not_modelled = None;
     let examples = jobs.expand(|text| {

@@ -1,4 +1,4 @@
-//! Hosts: what the operating system between fio and the disks adds.
+//! Hosts: the properties of the operating system between fio and the disks.
 
 use crate::document::{Document, FileError};
 use crate::settings::{self, Size, Time};
@@ -8,90 +8,90 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
 
-/// How a queue depth above one was reached on a host.
+/// The way in which a queue depth above one was reached on a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum QueueStyle {
-    /// One process with that many asynchronous requests (Linux).
+    /// One process with that many asynchronous requests in flight (Linux).
     Libaio,
     /// That many threads with one synchronous request each (FreeBSD, where
     /// fio has no libaio).
     Threads,
 }
 
-/// An operating system on a machine, as far as it shapes a measurement.
+/// An operating system on a machine, with the properties that shape a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Host {
     /// The host's name: `linux-3.16`.
     pub name: String,
-    /// What it is, for people.
+    /// The host's title, for people.
     pub title: String,
-    /// From a completion to the same thread's next submission.
+    /// The time from a completion to the same thread's next submission.
     pub turnaround: Nanos,
-    /// The same on a machine of whose disks one does not turn.
+    /// The turnaround on a machine with a disk that does not rotate.
     pub turnaround_with_flash: Nanos,
-    /// From the end of a job to the first request of the next.
+    /// The time from the end of a job to the first request of the next.
     pub start_up: Nanos,
-    /// Before a job, members are to have written nothing for so long, unless a sync runs.
+    /// The time without writes of the members that is awaited before a job, unless a sync runs.
     pub quiet: Nanos,
-    /// From one tick to the next of the clock of a scheduler that lets threads of an array with
-    /// parity, and of a RAID 10's sync, go before the process that it last found running (CFS,
-    /// Linux before 6.6), where the threads compute for what they send; `None`: a process goes on
+    /// The period of the scheduler's tick, where the scheduler lets threads of an array with
+    /// parity, and of a RAID 10's sync, preempt the process that it last found running (CFS,
+    /// Linux before 6.6) and these threads compute for what they send; `None`: a process runs
     /// until it sleeps.
     pub scheduler_clock: Option<Nanos>,
-    /// All processes and threads share one processor, on which each goes on until it sleeps.
+    /// Whether all processes and threads share one processor, on which each runs until it sleeps.
     pub one_processor: bool,
-    /// What a process computes there before it waits for an answer.
+    /// The processor time that a process uses before it waits for an answer.
     pub call: Nanos,
-    /// Commands that the host lets into one drive at a time.
+    /// The number of commands that the host sends to one drive at a time.
     pub tags: u32,
-    /// Which of the requests that wait for one of these is next, in the model's words.
+    /// The scheduler that chooses among requests waiting for a free tag, in the model's words.
     pub scheduler: String,
-    /// The largest request that reaches a drive whole; larger ones are split.
+    /// The size of the largest request that reaches a drive whole; larger ones are split.
     pub maximum_request: Bytes,
     /// The system call of a durable write (`O_SYNC`) flushes the device once more before it
     /// returns, behind what makes the write itself durable.
     pub flush_after_sync: bool,
-    /// How a queue depth above one was reached.
+    /// The way in which a queue depth above one was reached.
     pub queue: QueueStyle,
-    /// Main memory: what a file system's cache can take of.
+    /// The size of main memory, of which a file system's cache can take a part.
     pub memory: Bytes,
-    /// Locks of md that newer kernels have not: `barrier`, `direct-read`, `overlap`.
+    /// Locks of md that newer kernels do not have: `barrier`, `direct-read`, `overlap`.
     pub old_locks: Vec<OldLock>,
-    /// Who sends writes to a RAID 1 or RAID 10 with a bitmap.
+    /// The thread that sends writes to a RAID 1 or RAID 10 with a bitmap.
     pub bitmap_writes: BitmapWrites,
-    /// The Linux whose rules its md has.
+    /// The Linux version whose rules md follows.
     pub md: MdRelease,
     /// Every field of the host's table with its source.
     pub settings: Vec<Setting>,
 }
 
-/// A Linux whose md is modelled with what is its own.
+/// A Linux version whose md is modelled with its own rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub enum MdRelease {
     /// Linux 6.1, as Debian 12 has it.
     #[serde(rename = "6.1")]
     Linux6_1,
-    /// Linux 6.12, which a host has that does not say.
+    /// Linux 6.12, the default.
     #[default]
     #[serde(rename = "6.12")]
     Linux6_12,
 }
 
-/// A lock of md that a newer Linux has not, or passes less often.
+/// A lock of md that a newer Linux does not have, or takes less often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OldLock {
-    /// Each request of RAID 1 and RAID 10 takes `resync_lock` at its begin and its end, and
-    /// wakes the queue of the barrier.
+    /// RAID 1 and RAID 10 take `resync_lock` at the begin and the end of each request, and wake the
+    /// queue of the barrier.
     Barrier,
-    /// Each read of RAID 5 past the stripe cache takes `device_lock`.
+    /// RAID 5 takes `device_lock` for each read past the stripe cache.
     DirectRead,
-    /// Each write to RAID 5 takes the lock of the queue `wait_for_overlap`.
+    /// RAID 5 takes the lock of the queue `wait_for_overlap` for each write.
     Overlap,
 }
 
-/// Who sends writes to a RAID 1 or RAID 10 of md that has a bitmap.
+/// The thread that sends writes to a RAID 1 or RAID 10 of md with a bitmap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BitmapWrites {
@@ -99,8 +99,8 @@ pub enum BitmapWrites {
     Process,
     /// The array's thread: Linux 6.5 to 6.9.
     Thread,
-    /// The process, after it has slept until a worker of the kernel has looked at the bitmap:
-    /// Linux 6.10 and later, which a host has that does not say.
+    /// The process, after it has slept until a worker of the kernel has looked at the bitmap: Linux
+    /// 6.10 and later, the default.
     #[default]
     Worker,
 }
@@ -146,12 +146,13 @@ struct RawHost {
     _sources: Option<IgnoredAny>,
 }
 
-/// In the logs of the 2015 comparison a job that ran 60.1 s ends 61 s after the one before.
+/// The default: in the logs of the 2015 comparison a job that ran 60.1 s ends 61 s
+/// after the one before.
 const fn start_up() -> Time {
     Time(Nanos::SECOND)
 }
 
-/// The time for a host whose file has none: quiet members are not waited for.
+/// The default where the file has no time: quiet members are not awaited.
 const fn no_time() -> Time {
     Time(Nanos::ZERO)
 }
@@ -161,7 +162,7 @@ const fn yes() -> bool {
     true
 }
 
-/// The scheduler of a host that does not name it.
+/// The default scheduler of a host.
 fn sweep() -> String {
     "sweep".to_owned()
 }

@@ -1,4 +1,4 @@
-//! fio's jobs in words.
+//! Descriptions of fio's jobs in words.
 
 use raidlab_units::Nanos;
 use raidlab_workload::{Engine, JobGroup, JobSpec, Pattern};
@@ -21,8 +21,8 @@ pub(crate) fn time_in_words(time: Nanos) -> String {
     }
 }
 
-/// What runs together, by the names that the user gave and in words:
-/// `slow + fast: random read 4 KiB, ...`. Two jobs may differ in nothing that words say.
+/// The jobs that run together, by the user's names and in words:
+/// `slow + fast: random read 4 KiB, ...`. Two jobs may have the same words.
 pub(crate) fn named_in_words(group: &JobGroup) -> String {
     let mut names: Vec<&str> = group.jobs.iter().map(|job| job.name.as_str()).collect();
     names.dedup();
@@ -34,13 +34,13 @@ pub(crate) fn named_in_words(group: &JobGroup) -> String {
     format!("{}: {words}", names.join(" + "))
 }
 
-/// What runs together, in words.
+/// The jobs that run together, in words.
 pub(crate) fn describe(group: &JobGroup) -> String {
     let jobs: Vec<String> = group.jobs.iter().map(describe_job).collect();
     jobs.join(" + ")
 }
 
-/// The class of a job that nobody classed: what its first job does.
+/// The default class of a job: that of its first fio job.
 pub(crate) fn class_of_job(group: &JobGroup) -> &'static str {
     match group.jobs.first().map(|job| job.pattern) {
         Some(Pattern::Write) => "sequential-write",
@@ -91,7 +91,7 @@ pub fn describe_job(job: &JobSpec) -> String {
     text
 }
 
-/// Where a job goes: `1 GiB from 0 B`, `20 % from 80 %`, `from 0 B to the end`.
+/// A job's region in words: `1 GiB from 0 B`, `20 % from 80 %`, `from 0 B to the end`.
 fn place_in_words(job: &JobSpec) -> String {
     let start = match job.percents.offset {
         Some(percent) => format!("{percent} %"),
@@ -105,8 +105,8 @@ fn place_in_words(job: &JobSpec) -> String {
     }
 }
 
-/// The sizes of a job's requests: `4 KiB`, `4 KiB to 64 KiB`, and where its directions have
-/// sizes of their own `4 KiB reads and 8 KiB writes`.
+/// The sizes of a job's requests: `4 KiB`, `4 KiB to 64 KiB`, and with a size for each direction
+/// `4 KiB reads and 8 KiB writes`.
 fn sizes_in_words(job: &JobSpec) -> String {
     let Some(sizes) = &job.sizes else {
         return job.block_size.to_string();

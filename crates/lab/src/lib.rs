@@ -1,13 +1,12 @@
 //! Experiments: suites, subjects, events and published figures, on benches
 //! behind one trait.
 //!
-//! A [`Suite`] is a list of steps (jobs, events, waits) for a set of disks; a
-//! [`Subject`] is what they are done to; [`Published`] holds what others
-//! measured in the same cells. All three are TOML files, built in or the
-//! user's own. [`Suite::experiments`] makes them ready to run, a [`Bench`]
-//! runs one, [`run_suite`] runs all, in parallel, with results in an order
-//! that does not depend on the number of threads. A [`Plan`] is all that decides a
-//! run's rows, as data.
+//! A [`Suite`] is a list of steps (jobs, events, waits) for a set of disks; a [`Subject`] is the
+//! array, disk or pool that they act on; [`Published`] holds what others measured in the same
+//! cells. All three are TOML files, built in or the user's own. [`Suite::experiments`] makes them
+//! ready to run, a [`Bench`] runs one, [`run_suite`] runs all, in parallel, with results in an
+//! order that does not depend on the number of threads. A [`Plan`] is all that decides a run's
+//! rows, as data.
 
 mod asked;
 mod background;

@@ -1,27 +1,26 @@
-//! Placeholders in what a suite says to tools: `{target}`, `{capacity*3/4}`.
+//! Placeholders in a suite's texts for tools: `{target}`, `{capacity*3/4}`.
 //!
-//! A suite is written before anybody knows on which machine it will run. What
-//! depends on the machine stands in braces: a name, and for numbers at most
-//! one factor and one divisor after it, in this order. The arithmetic is that
-//! of integers: multiplied first, then divided and rounded down.
+//! A suite is written before its machine is known. Text that depends on the machine is in braces: a
+//! name, and for numbers at most one factor and one divisor after it, in this order. The arithmetic
+//! is that of integers: multiplied first, then divided and rounded down.
 //!
-//! `${NAME}` is fio's own way to name a variable and left alone.
+//! `${NAME}` is fio's own syntax of a variable and left alone.
 
 /// The values for one job on one machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placeholders {
-    /// `{target}`: the array's device, or the folder of the file system.
+    /// The value of `{target}`: the array's device, or the folder of the file system.
     pub target: String,
-    /// `{file}`: a file in that folder, or the device.
+    /// The value of `{file}`: a file in that folder, or the device.
     pub file: String,
-    /// `{memory}`: main memory, bytes.
+    /// The value of `{memory}`: main memory, bytes.
     pub memory_bytes: u64,
-    /// `{capacity}`: what the target holds, bytes; of a file system what is
-    /// free.
+    /// The value of `{capacity}`: the size of the target, or the free space of a
+    /// file system, bytes.
     pub capacity_bytes: u64,
 }
 
-/// What is wrong with a placeholder.
+/// An error in a placeholder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceholderError {
     /// An opening brace has no closing one.
@@ -36,16 +35,16 @@ pub enum PlaceholderError {
         /// The name as written.
         name: String,
     },
-    /// More than a name, a factor and a divisor, or a text is multiplied.
+    /// The expression is more than a name, a factor and a divisor, or a text is multiplied.
     #[error("`{{{placeholder}}}` cannot be worked out")]
     Arithmetic {
-        /// What stands between the braces.
+        /// The text between the braces.
         placeholder: String,
     },
-    /// Too large for 64 bits.
+    /// The result is too large for 64 bits.
     #[error("`{{{placeholder}}}` is too large")]
     TooLarge {
-        /// What stands between the braces.
+        /// The text between the braces.
         placeholder: String,
     },
 }
@@ -53,12 +52,12 @@ pub enum PlaceholderError {
 /// The names that a matrix must not take.
 pub(crate) const NAMES: [&str; 4] = ["target", "file", "memory", "capacity"];
 
-/// What to write instead of a wrong placeholder.
+/// The remedy for a wrong placeholder.
 pub(crate) const REMEDY: &str =
     "write {target}, {file}, {memory}, {capacity}, or a number of those as {capacity*3/4}";
 
-/// The text with values of some machine, to be checked before the machine is
-/// known; `None` where there is nothing to replace.
+/// The text with example values, for a check before the machine is known; `None` where there is
+/// nothing to replace.
 ///
 /// # Errors
 /// As [`expand`].
@@ -102,7 +101,7 @@ fn opening(text: &str) -> Option<usize> {
         .map(|(at, _)| at)
 }
 
-/// The value of what stands between two braces.
+/// The value of the text between two braces.
 fn value(placeholder: &str, values: &Placeholders) -> Result<String, PlaceholderError> {
     let end = placeholder.find(['*', '/']).unwrap_or(placeholder.len());
     let (name, operations) = placeholder.split_at(end);
@@ -129,7 +128,7 @@ fn arithmetic(placeholder: &str) -> PlaceholderError {
     }
 }
 
-/// `bytes`, multiplied and divided as `operations` (`*3/4`) say.
+/// The number `bytes`, multiplied and divided by `operations` (`*3/4`).
 fn number(placeholder: &str, bytes: u64, operations: &str) -> Result<String, PlaceholderError> {
     let (factor, divisor) = match operations.split_once('/') {
         Some((factor, divisor)) => (factor, Some(divisor)),

@@ -1,15 +1,14 @@
 //! A plan: a run as data, with all that decides its rows.
 //!
-//! It holds what was asked for, the texts of all files that were read for it (suite,
-//! subjects, hosts, published figures, disks, job files), and the experiments that came
-//! of them. The store keeps it with the run, and who goes on with the run reads it
-//! there; the guest of the kernel bench gets the same. Where the files have changed
-//! meanwhile, the plan's texts count.
+//! It holds what was asked for, the texts of all files that were read for it (suite, subjects,
+//! hosts, published figures, disks, job files), and the resulting experiments. The store keeps it
+//! with the run, and resuming the run reads it from there; the guest of the kernel bench gets the
+//! same. Where the files have changed meanwhile, the plan's texts count.
 //!
-//! Its canonical form is JSON without spaces, objects' keys in the order that this
-//! version writes; its digest is the SHA-256 of that, whatever the form that it was
-//! read in. Where a raidlab of another version would make other experiments of the
-//! same plan, their digests tell, and the run is refused instead of being mixed of two.
+//! Its canonical form is JSON without spaces, objects' keys in the order that this version writes;
+//! its digest is the SHA-256 of that, whatever form it was read in. If another version of raidlab
+//! makes other experiments of the same plan, their digests differ, and the run is refused instead
+//! of mixing two.
 
 use crate::experiment::{Experiment, by_steps};
 use crate::words::steps_in_words;
@@ -24,13 +23,13 @@ use std::io::{self, Read};
 /// The version of plans that this raidlab writes and reads.
 pub const PLAN_SCHEMA: u32 = 1;
 
-/// A run as data; `A`: what was asked for.
+/// A run as data; `A` is the type of what was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan<A> {
-    /// The version of the form: [`PLAN_SCHEMA`].
+    /// The version of the plan's form: [`PLAN_SCHEMA`].
     pub schema: u32,
-    /// What was asked for.
+    /// The arguments of the run.
     pub asked: A,
     /// The experiments, in the order of the rows.
     pub experiments: Vec<Listed>,
@@ -42,27 +41,27 @@ pub struct Plan<A> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Listed {
-    /// In a word or two, unique in the plan: `md, strict`.
+    /// The label of a word or two, unique in the plan: `md, strict`.
     pub label: String,
-    /// SHA-256 of what it does, step by step, and of its subject's settings.
+    /// The SHA-256 of the experiment's steps and of its subject's settings.
     pub sha256: String,
 }
 
-/// A text that is no plan.
+/// The reason why a text is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// It is not one at all.
+    /// The text does not have the form of a plan.
     #[error("this is not a plan, line {}, column {}: {}", .0.line(), .0.column(), words(.0))]
     Form(serde_json::Error),
-    /// It is one of another version.
+    /// The plan is of another version.
     #[error("the plan has schema {found}, this raidlab reads schema {PLAN_SCHEMA}")]
     Schema {
-        /// The version that the plan says it has.
+        /// The version in the plan.
         found: u64,
     },
 }
 
-/// serde's words without the place, which stands before them.
+/// serde's message without the place, which is printed before it.
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = text.rfind(" at line ").unwrap_or(text.len());
@@ -70,10 +69,10 @@ fn words(error: &serde_json::Error) -> String {
 }
 
 impl<A: Serialize + DeserializeOwned> Plan<A> {
-    /// A plan from its text, in whatever form of JSON.
+    /// Reads a plan from its text, in any form of JSON.
     ///
     /// # Errors
-    /// When it is none, or one of another version.
+    /// When the text is no plan, or one of another version.
     pub fn read(text: &str) -> Result<Self, PlanError> {
         #[derive(Deserialize)]
         struct Head {
@@ -86,7 +85,7 @@ impl<A: Serialize + DeserializeOwned> Plan<A> {
         serde_json::from_str(text).map_err(PlanError::Form)
     }
 
-    /// Its canonical form.
+    /// The plan's canonical form.
     ///
     /// # Errors
     /// When what was asked for has no form as JSON.
@@ -94,7 +93,7 @@ impl<A: Serialize + DeserializeOwned> Plan<A> {
         serde_json::to_string(self).map_err(PlanError::Form)
     }
 
-    /// The same for people to read.
+    /// The plan as JSON for people.
     ///
     /// # Errors
     /// As [`Plan::canonical`].
@@ -102,7 +101,7 @@ impl<A: Serialize + DeserializeOwned> Plan<A> {
         serde_json::to_string_pretty(self).map_err(PlanError::Form)
     }
 
-    /// Its identity: the SHA-256 of its canonical form, in hexadecimal digits.
+    /// The plan's identity: the SHA-256 of its canonical form, in hexadecimal digits.
     ///
     /// # Errors
     /// As [`Plan::canonical`].
@@ -117,7 +116,7 @@ pub fn sha256(bytes: &[u8]) -> String {
     hexadecimal(sum(&SHA256, bytes).as_ref())
 }
 
-/// The same of all that a reader gives.
+/// The SHA-256 of all bytes of a reader.
 ///
 /// # Errors
 /// The reader's.
@@ -133,7 +132,7 @@ pub fn sha256_of(mut reader: impl Read) -> io::Result<String> {
 }
 
 impl Listed {
-    /// All experiments of a run that repeats everything so often.
+    /// The list of all experiments of a run with this number of repetitions.
     #[must_use]
     pub fn all(experiments: &[Experiment], repetitions: u32) -> Vec<Self> {
         by_steps(experiments, steps_in_words, |experiment, steps| {
@@ -142,7 +141,7 @@ impl Listed {
     }
 
     fn new(experiment: &Experiment, repetitions: u32, steps: &str) -> Self {
-        // Real disks may have other names by the time that a run goes on.
+        // Real disks may have other names when the run is resumed.
         let mut nameless = experiment.clone();
         if !nameless.host.is_empty() {
             nameless.disks = (0..nameless.disks.len())

@@ -1,5 +1,5 @@
-//! Published figures: what others measured in the same cells, how far each
-//! figure can be trusted, and how accurate the model claims to be.
+//! Published figures: what others measured in the same cells, their reliability, and the accuracy
+//! that the model claims.
 
 mod reader;
 
@@ -12,14 +12,14 @@ use serde::Deserialize;
 /// Figures for the cells of a suite, and the classes of its jobs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Published {
-    /// The name, which is the file's: `mirror-2015`.
+    /// The name, which is that of the file: `mirror-2015`.
     pub name: String,
-    /// What it is, for people.
+    /// The title, for people.
     pub title: String,
-    /// Where the figures are from.
+    /// The source of the figures.
     pub source: String,
-    /// What they were measured on, one preset per member: figures for other
-    /// disks say nothing of these. Of an article's figures: the suite's.
+    /// The disks that the figures were measured on, one preset per member: figures for other disks
+    /// say nothing of these. For an article's figures, the suite's disks.
     pub disks: Vec<String>,
     /// The classes of jobs, in the order of the report.
     pub classes: Vec<Class>,
@@ -27,34 +27,34 @@ pub struct Published {
     pub cells: Vec<Cell>,
 }
 
-/// Jobs that are alike, with what the model claims for them.
+/// A class of similar jobs, with the model's claims for them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Class {
     /// The class's name in suites and rows: `random-read`.
     pub id: String,
-    /// What it is, for people.
+    /// The title of the class, for people.
     pub title: String,
     /// The names of the jobs that belong to the class.
     pub jobs: Vec<String>,
-    /// Which facts and cells were used to fit the model for them.
+    /// The facts and cells that the model was fitted on for these jobs.
     pub fitted_on: String,
-    /// What the model claims, per subject.
+    /// The accuracies that the model claims, per subject.
     pub accuracy: Vec<Accuracy>,
 }
 
-/// The error that the model claims not to exceed in some cells of a class.
+/// A bound on the model's error in some cells of a class, as claimed.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accuracy {
-    /// For these subjects; empty means every other one.
+    /// The subjects that it is for; empty for all others.
     #[serde(default)]
     pub subjects: Vec<String>,
-    /// For these jobs; empty means every job of the class.
+    /// The jobs that it is for; empty for all of the class.
     #[serde(default)]
     pub jobs: Vec<String>,
-    /// The error of a single cell stays below so many percent.
+    /// The bound on the error of a single cell, percent.
     pub percent: f64,
-    /// What the reader must know; may be empty.
+    /// A note for the reader; may be empty.
     #[serde(default)]
     pub note: String,
 }
@@ -64,54 +64,54 @@ pub struct Accuracy {
 pub struct Cell {
     /// The subject's name.
     pub subject: String,
-    /// The file system that it was measured on; empty: whatever the row's is.
+    /// The file system of the measurement; empty for that of the row, whatever it is.
     pub filesystem: String,
     /// The job's name.
     pub job: String,
-    /// Reads or writes.
+    /// The operation: reads or writes.
     pub op: Operation,
-    /// The part of the tool's output; empty: of whatever part.
+    /// The part of the tool's output; empty for any part.
     pub part: String,
-    /// From the raw log: counts, exact.
+    /// The counts in the raw log, which are exact.
     pub log: Option<Log>,
-    /// As printed, truncated to whole operations per second.
+    /// The figure as printed, truncated to whole operations per second.
     pub article_iops: Option<f64>,
-    /// How far the printed figure can be trusted: `rounded`, `disputed`.
+    /// The reliability of the printed figure: `rounded`, `disputed`.
     pub article_reliability: String,
-    /// As an article's own file has them, in rates; the one to compare with first.
+    /// The figures of an article's own file, in rates; they come first in comparisons.
     pub printed: Vec<PublishedFigure>,
-    /// Sync percent at the job's start, in the log and as printed.
+    /// The progress of the sync at the job's start, percent, in the log and as printed.
     pub sync_percent: Synced,
-    /// What each member did, where the log says it.
+    /// The use of each member, where the log has it.
     pub members: Vec<MemberUse>,
     /// The fits that used this very cell.
     pub fitted: Vec<String>,
-    /// What the reader must know; may be empty.
+    /// A note for the reader; may be empty.
     pub note: String,
 }
 
-/// Counts out of a raw log.
+/// The counts of a raw log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Log {
-    /// How many I/Os the log says were issued.
+    /// The number of I/Os issued, by the log.
     pub ios: u64,
     /// fio's `runt`, milliseconds.
     pub runtime_ms: u64,
 }
 
-/// Sync percent at a job's start.
+/// The progress of a sync at a job's start, percent.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Synced {
-    /// The figure as the raw log has it.
+    /// The figure in the raw log.
     pub log: Option<f64>,
-    /// The figure as the article prints it.
+    /// The figure in the article.
     pub article: Option<f64>,
 }
 
 impl Published {
-    /// Built-in figures by name, or a file by path.
+    /// Loads built-in figures by name, or a file by path.
     ///
     /// # Errors
     /// When there are no such figures or their file is wrong.
@@ -119,7 +119,7 @@ impl Published {
         Self::load_from(&Files::default(), name_or_path)
     }
 
-    /// The same, of these files.
+    /// Loads figures from these files.
     ///
     /// # Errors
     /// As [`Published::load`].
@@ -127,7 +127,7 @@ impl Published {
         Self::of(&catalogue::find(files, Kind::Published, name_or_path)?)
     }
 
-    /// The figures that a file has, whichever of the two forms it has.
+    /// Reads the figures of a file in either of the two forms.
     ///
     /// # Errors
     /// When the file is wrong.
@@ -138,8 +138,8 @@ impl Published {
         }
     }
 
-    /// The figures of an article (`kind = "figures"`), which classify no jobs, claim no
-    /// accuracy, and are of the disks of whatever suite names them.
+    /// Reads the figures of an article (`kind = "figures"`), which classify no jobs, claim no
+    /// accuracy, and are for the disks of whatever suite names them.
     fn of_article(document: &Document) -> Result<Self, LoadError> {
         let figures = raidlab_import::read_figures(&document.file, &document.text)?;
         let cells = figures.printed.into_iter().map(|printed| Cell {
@@ -175,9 +175,9 @@ impl Published {
             .find(|class| class.jobs.iter().any(|own| own == job))
     }
 
-    /// Puts the figures of a measurement's cell beside it, the raw log first,
-    /// and marks it as fitted where the cell was used for its fit. Does
-    /// nothing to a measurement of another suite's cell.
+    /// Attaches the figures of a measurement's cell to it, the raw log first, and marks it
+    /// as fitted where the cell was used for its fit. Does nothing to a measurement of
+    /// another suite's cell.
     pub fn attach(&self, measurement: &mut Measurement) {
         let row = &*measurement;
         let is_same = |cell: &&Cell| {
@@ -198,14 +198,15 @@ impl Published {
 }
 
 impl Cell {
-    /// Whether it is of rows on this file system: an array that is one has rows on none.
+    /// Whether the cell is for rows on this file system: rows of an array that is itself a file
+    /// system have none.
     fn is_on(&self, filesystem: &str) -> bool {
         let own = self.filesystem.as_str();
         let of_array = filesystem.is_empty() && matches!(own, "zfs" | "btrfs");
         own.is_empty() || own == filesystem || of_array
     }
 
-    /// The figures as a measurement carries them, the raw log first.
+    /// The figures in the form of a measurement, the raw log first.
     fn figures(&self, block_size_bytes: u64) -> Vec<PublishedFigure> {
         let figure = |source: &str, iops: f64, reliability: &str, sync_percent| PublishedFigure {
             source: source.to_owned(),
@@ -232,7 +233,7 @@ impl Cell {
 }
 
 impl Log {
-    /// Operations per second over the whole run, as fio divides.
+    /// The operations per second over the whole run, computed as in fio.
     #[must_use]
     pub fn iops(&self) -> f64 {
         self.ios as f64 * 1000.0 / self.runtime_ms as f64

@@ -1,16 +1,15 @@
 //! Running the experiments of a suite, several at a time.
 //!
-//! Worker threads take experiments, fit by fit, and send what happens to the
-//! caller's thread, which hands progress on at once and measurements in the
-//! order of the experiments: those of the first unfinished experiment as they
-//! arise, those of later ones when their turn comes. So a sink sees the same
-//! rows in the same order at any number of threads. Where an experiment would not
-//! give the same again, on real machines, where a cell takes minutes to hours, order
-//! is given up for safety: everything is handed on at once. When the run is cancelled
-//! or an experiment fails, what was measured is delivered all the same.
+//! Worker threads take experiments, fit by fit, and send messages to the caller's thread, which
+//! passes on progress at once and measurements in the order of the experiments: those of the first
+//! unfinished experiment as they arise, those of later ones when their turn comes. So a sink sees
+//! the same rows in the same order at any number of threads. Where an experiment is not repeatable,
+//! on real machines, where a cell takes minutes to hours, order is given up for safety: everything
+//! is passed on at once. When the run is cancelled or an experiment fails, what was measured is
+//! delivered all the same.
 //!
-//! Where a run goes on that was interrupted, the experiments that had come to their
-//! end are not run again; the sink is told when their turn has come.
+//! In a resumed run, experiments that were finished are not run again; the sink is told when their
+//! turn has come.
 
 use crate::background::{ArrayLook, Background, kept};
 use crate::bench::{Bench, BenchError, Finish, Observer, Progress};
@@ -24,76 +23,75 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Who receives a run's results, on the thread that called [`run_suite`].
+/// The receiver of a run's results, on the thread that called [`run_suite`].
 pub trait Sink {
-    /// What goes wrong in keeping a result.
+    /// The error of storing a result.
     type Error: std::error::Error + 'static;
 
-    /// An experiment (by its position) got on. Comes at once, in no order.
+    /// Called when an experiment (by its position) made progress; at once, in no order.
     fn progress(&mut self, _experiment: usize, _progress: Progress) {}
-    /// Something that belongs to no single cell; in order.
+    /// Takes records that belong to no single cell; in order.
     ///
     /// # Errors
-    /// When it cannot be kept; the run is then cancelled.
+    /// When they cannot be stored; the run is then cancelled.
     fn record(&mut self, experiment: usize, records: Records) -> Result<(), Self::Error>;
-    /// A finished cell, its rows with the published figures; in order.
+    /// Takes a finished cell, its rows with the published figures; in order.
     ///
     /// # Errors
-    /// When it cannot be kept; the run is then cancelled.
+    /// When it cannot be stored; the run is then cancelled.
     fn cell(&mut self, experiment: usize, result: CellResult) -> Result<(), Self::Error>;
-    /// All that an experiment gives has been handed over; in order.
+    /// Called after all results of an experiment; in order.
     ///
     /// # Errors
-    /// When that cannot be kept; the run is then cancelled.
+    /// When that cannot be recorded; the run is then cancelled.
     fn ended(&mut self, _experiment: usize) -> Result<(), Self::Error> {
         Ok(())
     }
-    /// The turn of an experiment that had come to its end before the run was
+    /// Called at the turn of an experiment that was finished before the run was
     /// interrupted; in order.
     ///
     /// # Errors
-    /// When what it gave cannot be found; the run is then cancelled.
+    /// When its results cannot be found; the run is then cancelled.
     fn ended_before(&mut self, _experiment: usize) -> Result<(), Self::Error> {
         Ok(())
     }
 }
 
-/// How a run ended.
+/// The way in which a run ended.
 #[derive(Debug)]
 pub struct RunEnd {
-    /// Whether every experiment went to its end.
+    /// Whether every experiment was carried out.
     pub finish: Finish,
-    /// The experiments that failed, by position, with the reason; the others
-    /// went on.
+    /// The experiments that failed, by position, with the reason; the others were carried on.
     pub failures: Vec<(usize, BenchError)>,
 }
 
-/// How the experiments of a run are carried out.
+/// The way in which the experiments of a run are carried out.
 #[derive(Debug, Clone, Copy)]
 pub struct RunOptions<'a> {
-    /// Experiments at the same time, at least 1.
+    /// The number of experiments at the same time, at least 1.
     pub threads: usize,
-    /// Set to true to stop.
+    /// A flag that is set to stop the run.
     pub cancel: &'a AtomicBool,
-    /// Figures to put beside the rows.
+    /// The figures to attach to the rows.
     pub published: Option<&'a Published>,
-    /// Where the run was before it was interrupted.
+    /// The state of the run before it was interrupted.
     pub before: &'a Before,
 }
 
-/// What an interrupted run has finished.
+/// The finished part of an interrupted run.
 #[derive(Debug, Clone, Default)]
 pub struct Before {
-    /// Experiments that are not to be run, by position: they have come to their end, or
-    /// are another shard's.
+    /// The experiments that are not to be run, by position: they are finished, or belong
+    /// to another shard.
     pub ended: BTreeSet<usize>,
-    /// Cells of the others; none where the bench repeats exactly.
+    /// The finished cells of other experiments; empty where the bench repeats exactly.
     pub finished: BTreeSet<Cell>,
     /// The rows of those cells, by the position of their experiment.
     pub rows: BTreeMap<usize, Vec<Measurement>>,
 }
 
-/// Why a run ended early.
+/// The reason why a run ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError<E: std::error::Error + 'static> {
     /// An experiment cannot run on this bench; nothing has been run.
@@ -101,7 +99,7 @@ pub enum RunError<E: std::error::Error + 'static> {
     Check {
         /// The subject of the experiment that was refused.
         subject: String,
-        /// What the bench found in looking at it.
+        /// The bench's reason.
         #[source]
         source: BenchError,
     },
@@ -149,7 +147,7 @@ pub fn run_suite<S: Sink>(
     })
 }
 
-/// What a worker tells the caller's thread.
+/// A message from a worker to the caller's thread.
 enum Message {
     Progress(Progress),
     Record(Records),
@@ -158,8 +156,8 @@ enum Message {
     EndedBefore,
 }
 
-/// Fit by fit, pools first: they take longest, and the others fill the time
-/// beside them.
+/// The order in which experiments start: fit by fit, pools first, as they take longest and the
+/// others fill the time beside them.
 fn start_order(experiments: &[Experiment]) -> Vec<usize> {
     let fit = |experiment: &Experiment| {
         experiments
@@ -178,11 +176,11 @@ fn has_pool(experiment: &Experiment) -> bool {
     experiment.subject.kind == SubjectKind::ZfsMirror
 }
 
-/// The experiments that no worker has taken yet, in the order in which they start, and
-/// what those that run occupy.
+/// The experiments that no worker has taken yet, in the order in which they start, and the
+/// resources that running ones occupy.
 struct Queue<'a>(Mutex<Waiting<'a>>);
 
-/// Each that waits with what it occupies.
+/// The waiting experiments, each with the resource that it occupies.
 struct Waiting<'a> {
     waiting: Vec<(usize, Option<&'a str>)>,
     occupied: BTreeSet<&'a str>,
@@ -199,8 +197,8 @@ impl<'a> Queue<'a> {
         }))
     }
 
-    /// The next experiment for a worker that has left what `left` occupied. `None`: what
-    /// is still waiting is for the workers that occupy what it needs.
+    /// The next experiment for a worker whose last one occupied `left`. `None`: the waiting
+    /// experiments need resources in use, and are left to the workers that use them.
     fn take(&self, left: Option<&str>) -> Option<(usize, Option<&'a str>)> {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Waiting { waiting, occupied } = &mut *guard;
@@ -253,8 +251,7 @@ fn work(
     }
 }
 
-/// A worker's observer: sends everything on, and adds what the array did in the
-/// background.
+/// A worker's observer: sends everything on, and adds the array's background work.
 struct Reporter<'a> {
     index: usize,
     experiment: &'a Experiment,
@@ -267,12 +264,11 @@ struct Reporter<'a> {
 
 impl Reporter<'_> {
     fn send(&self, message: Message) {
-        // The receiver outlives the workers; if it did not, nobody would miss
-        // the message.
+        // The receiver outlives the workers, so a failed send can be ignored.
         self.sender.send((self.index, message)).ok();
     }
 
-    /// The experiment is over: what went on in the background is known.
+    /// Sends the rows of background work when the experiment is over.
     fn end_background(&self, bench: &str) {
         let mut rows = self.background.rows(self.experiment, bench);
         rows.extend(kept(self.experiment, bench, &self.rows));
@@ -322,7 +318,7 @@ impl Observer for Reporter<'_> {
     }
 }
 
-/// Puts the workers' messages in order.
+/// Delivers the workers' messages in order.
 struct Delivery<'a, S: Sink> {
     /// Messages of the experiments whose turn has not come.
     waiting: Vec<Vec<Message>>,
@@ -368,7 +364,7 @@ impl<'a, S: Sink> Delivery<'a, S> {
         Ok(self.end)
     }
 
-    /// Delivers a message; whether it was the experiment's last.
+    /// Delivers a message; returns whether it was the experiment's last.
     fn deliver(&mut self, index: usize, message: Message) -> Result<bool, S::Error> {
         match message {
             Message::Progress(progress) => self.sink.progress(index, progress),
@@ -397,8 +393,8 @@ impl<'a, S: Sink> Delivery<'a, S> {
         Ok(false)
     }
 
-    /// After an experiment's last message it is the next one's turn; delivers what that
-    /// has already sent.
+    /// Moves on to the next experiment after the last message of one, and delivers the messages
+    /// that it has already sent.
     fn next_turn(&mut self, index: usize) -> Result<(), S::Error> {
         self.turn = index + 1;
         while let Some(waiting) = self.waiting.get_mut(self.turn) {

@@ -1,5 +1,5 @@
-//! What the readers of all data files share: sizes and times as people write
-//! them, and every field of a table as a setting with its source.
+//! Shared parts of the readers of data files: sizes and times as people write them, and every field
+//! of a table as a setting with its source.
 
 use crate::document::{Document, FileError, Problem, SCHEMA};
 use raidlab_store::Setting;
@@ -8,13 +8,13 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// More than any array of disks holds: 512 PiB.
+/// The largest size accepted, 512 PiB: more than any array of disks holds.
 pub(crate) const LARGEST_SIZE: Bytes = Bytes(1 << 59);
 
 /// Reads a time.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// The error in words.
 pub(crate) fn time(text: &str) -> Result<Nanos, String> {
     let time = parse_duration(text).map_err(|error| error.to_string())?;
     if time > LONGEST_TIME {
@@ -65,12 +65,12 @@ pub(crate) fn check_schema(document: &Document, schema: &Spanned<u32>) -> Result
     ))
 }
 
-/// Fields that describe a table and set nothing.
+/// Fields that only describe a table.
 const DESCRIPTIVE: [&str; 5] = ["schema", "name", "title", "description", "sources"];
 
-/// Every field of the table at `path` (the `index`-th of an array of tables
-/// there, or the file's root for an empty path) as a setting, with its source
-/// out of the table's own `[sources]`, in the file's order of names.
+/// Collects every field of the table at `path` (the `index`-th of an array of tables there, or the
+/// file's root for an empty path) as a setting, with its source out of the table's own `[sources]`,
+/// in the file's order of names.
 ///
 /// # Errors
 /// When a source is given for a field that the table does not have.
@@ -131,7 +131,7 @@ fn flatten(table: &DeTable<'_>, prefix: &str, scope: &str, settings: &mut Vec<Se
     }
 }
 
-/// A value as its owner would write it, strings without their quotes.
+/// A value as it is written in the file, strings without their quotes.
 fn print(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => text.to_string(),

@@ -1,4 +1,4 @@
-//! Subjects: what is measured, an array with all its settings.
+//! Subjects: the arrays, disks and pools that are measured, with all their settings.
 
 mod reader;
 mod redundancy;
@@ -13,52 +13,51 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// What kind of thing a subject is: it decides who builds it.
+/// The kind of a subject, which decides how it is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SubjectKind {
-    /// One disk, no array.
+    /// One disk without an array.
     Disk,
     /// A mirror of the array core.
     Mirror,
-    /// Linux md of any level by the array core, with the metadata that it keeps:
-    /// its `[build.md]` table says level, layout, chunk and bitmap, for the model
-    /// and for real systems.
+    /// Linux md of any level by the array core, with its metadata: the `[build.md]` table has
+    /// level, layout, chunk and bitmap, for the model and for real systems.
     Array,
     /// A ZFS pool of one mirror, with a volume on it.
     ZfsMirror,
-    /// Something that only a real system builds, as its `[build]` table says.
+    /// A subject that only a real system builds, by its `[build]` table.
     System,
 }
 
-/// The schedulers that Linux has for a disk, as `/sys/block/DISK/queue/scheduler` names them.
+/// The schedulers of Linux for a disk, named as in `/sys/block/DISK/queue/scheduler`.
 pub const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
-/// Who is read to rebuild a member.
+/// The member that is read to rebuild another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SyncSource {
     /// The lowest member that is in sync.
     LowestInSync,
-    /// Whoever the read policy chooses, as for any read.
+    /// The member that the read policy chooses, as for any read.
     Balanced,
 }
 
-/// What keeps writes and a rebuild apart.
+/// The mechanism that keeps writes and a rebuild apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteBarrier {
     /// A write and a sync request wait for each other where they overlap.
     Overlap,
-    /// md of Linux 3.13 to 4.10: windows around the rebuild's position.
+    /// The windows around the rebuild's position of md in Linux 3.13 to 4.10.
     MdWindow,
-    /// md of Linux 4.11 and later: units of 64 MiB.
+    /// The units of 64 MiB of md in Linux 4.11 and later.
     MdBuckets,
-    /// md's RAID 10: the rebuild and all else, reads included, take turns.
+    /// The barrier of md's RAID 10: the rebuild and all other requests, reads included, take turns.
     MdArray,
 }
 
-/// Which writes a member gets that is being rebuilt.
+/// The writes that a member gets while it is being rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecoveringWrites {
@@ -68,7 +67,7 @@ pub enum RecoveringWrites {
     BelowPosition,
 }
 
-/// Which part of a member that is being rebuilt may be read.
+/// The part of a member that may be read while it is being rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadRecovered {
@@ -80,118 +79,116 @@ pub enum ReadRecovered {
     BelowPosition,
 }
 
-/// When a checkpoint is taken: whichever comes first.
+/// The rule for taking a checkpoint: the first of the two conditions counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// After this part of the array: 16 means a sixteenth.
+    /// The part of the array after which one is taken: 16 means a sixteenth.
     pub parts: u32,
-    /// After this much time since the last one.
+    /// The time since the last one after which one is taken.
     pub interval: Nanos,
 }
 
-/// What holds a rebuild back. Limits are bytes per second.
+/// The throttle of a rebuild. Limits are bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Throttle {
     /// Nothing holds the rebuild back but the disks.
     None,
     /// An even pace, slower while others use the members.
     Rate {
-        /// The pace while others use them; may equal the maximum.
+        /// The rate while others use them; may equal the maximum.
         minimum: Bytes,
-        /// The bytes per second of each member while nobody else uses them.
+        /// The bytes per second of each member while nothing else uses them.
         maximum: Bytes,
     },
-    /// md until Linux 4.1 (drivers/md/md.c, `md_do_sync`): above the minimum
-    /// and while others use the members, or above the maximum, it sleeps
-    /// 500 ms and looks again.
+    /// md until Linux 4.1 (drivers/md/md.c, `md_do_sync`): above the minimum and while others use
+    /// the members, or above the maximum, the rebuild sleeps 500 ms and checks again.
     MdSleep {
-        /// Never slower by the throttle's doing.
+        /// The rate below which the throttle never slows the rebuild.
         minimum: Bytes,
-        /// The throttle lets no more be copied in a second.
+        /// The highest rate that the throttle allows.
         maximum: Bytes,
     },
-    /// md since Linux 4.2: as before above the maximum; above the minimum and
-    /// while others use the members it waits until no sync request is in
-    /// flight.
+    /// md since Linux 4.2: above the maximum as before; above the minimum and while others use the
+    /// members the rebuild waits until no sync request is in flight.
     MdDrain {
-        /// Never slower by the throttle's doing.
+        /// The rate below which the throttle never slows the rebuild.
         minimum: Bytes,
-        /// The throttle lets no more be copied in a second.
+        /// The highest rate that the throttle allows.
         maximum: Bytes,
     },
 }
 
-/// How a member is rebuilt.
+/// The way in which a member is rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recovery {
-    /// Bytes of one command to a disk.
+    /// The size of one command to a disk.
     pub block: Bytes,
-    /// Commands in flight at most.
+    /// The largest number of commands in flight.
     pub depth: u32,
-    /// Blocks that start together go as one command of up to this size.
+    /// The size up to which blocks that start together are merged into one command.
     pub merged: Option<Bytes>,
-    /// A tick of the kernel's timer; `None`: 4 ms.
+    /// The period of the kernel's timer; `None` for 4 ms.
     pub tick: Option<Nanos>,
-    /// Which member is read for the rebuild.
+    /// The member that is read for the rebuild.
     pub source: SyncSource,
-    /// What keeps writes and the rebuild apart.
+    /// The mechanism that keeps writes and the rebuild apart.
     pub barrier: WriteBarrier,
-    /// Which writes the member gets meanwhile.
+    /// The writes that the member gets meanwhile.
     pub recovering_writes: RecoveringWrites,
-    /// What holds the rebuild back while others use the members.
+    /// The throttle while others use the members.
     pub throttle: Throttle,
-    /// What of the member may be read meanwhile.
+    /// The part of the member that may be read meanwhile.
     pub read_recovered: ReadRecovered,
-    /// When checkpoints are taken, if ever.
+    /// The rule for checkpoints, if any are taken.
     pub checkpoint: Option<Checkpoint>,
 }
 
-/// Where the array's bytes lie on a member.
+/// The kind of metadata, which decides where the array's data are on a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum Metadata {
     /// No metadata: the member's bytes are the array's.
     #[serde(rename = "none")]
     None,
-    /// md 0.90: 64 KiB at a multiple of 64 KiB near the end.
+    /// md 0.90: 64 KiB, at a multiple of 64 KiB near the end.
     #[serde(rename = "0.90")]
     Md0_90,
     /// md 1.2: near the start, before the data.
     #[serde(rename = "1.2")]
     Md1_2,
-    /// gmirror: the last sector.
+    /// gmirror: in the last sector.
     #[serde(rename = "gmirror")]
     Gmirror,
-    /// gflash: 4 022 272 bytes, observed.
+    /// gflash: 4 022 272 bytes, as observed.
     #[serde(rename = "gflash")]
     Gflash,
 }
 
-/// The volume of a ZFS subject and what shapes its speed.
+/// The volume of a ZFS subject, with the settings that shape its speed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Zfs {
-    /// `freebsd-10.1`, `zol-0.6.4` or `openzfs-2.3`.
+    /// The release: `freebsd-10.1`, `zol-0.6.4` or `openzfs-2.3`.
     pub release: ZfsRelease,
-    /// Size of the volume.
+    /// The size of the volume.
     pub volume_size: Bytes,
-    /// Bytes of one of its blocks.
+    /// The size of one of its blocks.
     pub volume_block: Bytes,
-    /// Sectors of the pool are `1 << ashift` bytes.
+    /// The exponent of the pool's sector size, `1 << ashift` bytes.
     pub ashift: u32,
-    /// Memory for the cache of data and metadata.
+    /// The memory for the cache of data and metadata.
     pub cache: Bytes,
-    /// What each block is checked by.
+    /// The checksum of each block.
     pub checksum: ZfsChecksum,
-    /// What each block is compressed by.
+    /// The compression of each block.
     pub compression: ZfsCompression,
-    /// By how much the data compress, from 1.
+    /// The factor by which the data compress, from 1.
     pub compression_ratio: f64,
 }
 
 impl Zfs {
-    /// What a block takes on a disk: compressed, in whole sectors of the pool, or as it is
+    /// The size of a block on a disk: compressed, in whole sectors of the pool, or uncompressed
     /// where that would save less than an eighth (`zio_compress_data`).
     #[must_use]
-    // A block of 128 KiB at most, and a ratio from 1.
+    // A block has at most 128 KiB, and the ratio is at least 1.
     pub fn placed_block(&self) -> Bytes {
         let block = self.volume_block.0;
         let small = (block as f64 / self.compression_ratio).ceil() as u64;
@@ -201,21 +198,21 @@ impl Zfs {
     }
 }
 
-/// Which checksums ZFS keeps of blocks.
+/// The checksum that ZFS keeps of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ZfsChecksum {
     /// Blocks have no checksum.
     #[default]
     Off,
-    /// Fletcher's sums, its default.
+    /// Fletcher's sums, the default.
     Fletcher4,
     /// SHA-256 of each block.
     Sha256,
 }
 
-/// How ZFS compresses blocks: `off`, `lz4`, `zstd`, which is level 3, or `zstd-1` to
-/// `zstd-19`.
+/// The compression of blocks in ZFS: `off`, `lz4`, `zstd`, which is level 3, or
+/// `zstd-1` to `zstd-19`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(try_from = "String")]
 pub enum ZfsCompression {
@@ -224,7 +221,7 @@ pub enum ZfsCompression {
     Off,
     /// LZ4, the default of OpenZFS where compression is on.
     Lz4,
-    /// Zstandard of a level.
+    /// Zstandard of this level.
     Zstd(u8),
 }
 
@@ -255,7 +252,7 @@ impl TryFrom<String> for ZfsCompression {
     }
 }
 
-/// Whose limits and constants a ZFS subject has.
+/// The release whose limits and constants a ZFS subject has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum ZfsRelease {
     /// FreeBSD 10.1, February 2015.
@@ -269,66 +266,64 @@ pub enum ZfsRelease {
     OpenZfs2_3,
 }
 
-/// What is measured: a disk, an array or a pool, with all its settings.
+/// A subject of measurements: a disk, an array or a pool, with all its settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subject {
-    /// `md`; unique in a suite.
+    /// The name, `md`, unique in a suite.
     pub name: String,
     /// The name of the subject in tables, for people.
     pub title: String,
-    /// A few sentences on what the subject is and where its settings are from.
+    /// A few sentences on the subject and the source of its settings.
     pub description: String,
-    /// What kind of thing it is.
+    /// The kind of subject.
     pub kind: SubjectKind,
     /// The host it is modelled on; `None` where only a real system builds it.
     pub host: Option<Host>,
-    /// Who answers a read: the name of one of [`raidlab_policies::ALL`], with its parameter
-    /// if any; `None` for a single disk and for arrays without copies.
+    /// The policy that chooses the member for a read: the name of one of [`raidlab_policies::ALL`],
+    /// with its parameter if any; `None` for a single disk and for arrays without copies.
     pub read_policy: Option<String>,
     /// Where the array's data begins on each member.
     pub data_offset: Bytes,
-    /// What else is on the member.
+    /// The kind of metadata on the member.
     pub metadata: Metadata,
     /// How a member is rebuilt; `None` for a single disk, for arrays without
     /// redundancy, and for ZFS, whose release decides it.
     pub recovery: Option<Recovery>,
-    /// What only ZFS has; `None` of all others.
+    /// The settings that only ZFS has; `None` for other subjects.
     pub zfs: Option<Zfs>,
-    /// How a real system builds it; `None` where only the model does.
+    /// The specification by which a real system builds it; `None` where only the model does.
     pub build: Option<ArraySpec>,
-    /// Which of the suite's disks are its members, slot by slot; `None`: all
-    /// of them, the first one for a single disk. A suite says it.
+    /// The members among the suite's disks, slot by slot; `None` for all of them, the first one for
+    /// a single disk. Set by a suite.
     pub members: Option<Vec<u16>>,
-    /// Members that are taken out once the array is in sync, before the first
-    /// step. A suite says it.
+    /// The members that are removed once the array is in sync, before the first step. Set
+    /// by a suite.
     pub removed: Vec<u16>,
-    /// Which scheduler of Linux its members' host has before each of them, as
-    /// `/sys/block/DISK/queue/scheduler` names it; `None`: the one that it has of itself. A
-    /// suite says it.
+    /// The Linux scheduler of each member's queue, named as in `/sys/block/DISK/queue/scheduler`;
+    /// `None` for the host's default. Set by a suite.
     pub scheduler: Option<String>,
-    /// For which latency of reads its members' host holds back writes that nobody waits for, as
-    /// `/sys/block/DISK/queue/wbt_lat_usec` has it; 0: never; `None`: what it has of itself. A
-    /// suite says it.
+    /// The read latency for which the members' host throttles background writes, as in
+    /// `/sys/block/DISK/queue/wbt_lat_usec`; 0 for never; `None` for the host's default. Set
+    /// by a suite.
     pub write_throttling: Option<Nanos>,
-    /// The places of the suite's steps that are for it; `None`: all are. A suite says
-    /// it.
+    /// The positions of the suite's steps that are for this subject; `None` for all. Set
+    /// by a suite.
     pub steps: Option<BTreeSet<usize>>,
-    /// The file systems that it is measured with instead of the suite's. A
-    /// suite says it.
+    /// The file systems that the subject is measured with instead of the suite's. Set by a suite.
     pub filesystems: Option<Vec<Option<FileSystemSpec>>>,
     /// Every setting of the file with its source, and those of the host.
     pub settings: Vec<Setting>,
 }
 
-/// Whether a suite has set it of the members' queues, and not a host.
+/// Whether a setting is one of the members' queues that a suite, and not a host, has set.
 fn is_of_queue(setting: &Setting) -> bool {
     let of_queue = ["scheduler", "write_throttling"].contains(&setting.name.as_str());
     of_queue && setting.scope.starts_with("subject ")
 }
 
 impl Subject {
-    /// A built-in subject by name, or a file by path: anything with a `/` or
-    /// ending in `.toml` is a path.
+    /// Loads a built-in subject by name, or a file by path: anything with a `/` or ending in
+    /// `.toml` is a path.
     ///
     /// # Errors
     /// When there is no such subject or its file is wrong.
@@ -336,7 +331,7 @@ impl Subject {
         Self::load_from(&Files::default(), name_or_path)
     }
 
-    /// The same, of these files.
+    /// Loads a subject from these files.
     ///
     /// # Errors
     /// As [`Subject::load`].
@@ -345,11 +340,11 @@ impl Subject {
         Ok(Self::read(&document, &catalogue::hosts_of(files)?)?)
     }
 
-    /// The same, built otherwise: `settings` take the place of those of its `[build]`
-    /// table's one system. `suite`: the suite that says so.
+    /// Loads a subject with other build settings: `settings` replace those of the one system of its
+    /// `[build]` table. `suite`: the suite that sets them.
     ///
     /// # Errors
-    /// As [`Subject::load`], and when it is built in no or in several ways.
+    /// As [`Subject::load`], and when its `[build]` table has no system or several.
     pub(crate) fn load_built(
         files: &Files,
         name_or_path: &str,
@@ -361,13 +356,13 @@ impl Subject {
         Ok(Self::read(&document, &catalogue::hosts_of(files)?)?)
     }
 
-    /// Whether the suite's step of this place is for it.
+    /// Whether the suite's step of this position is for the subject.
     #[must_use]
     pub fn does(&self, step: usize) -> bool {
         self.steps.as_ref().is_none_or(|own| own.contains(&step))
     }
 
-    /// The target that its file names, where raidlab gives none: an export of a server.
+    /// The target that its file names, where raidlab has none of its own: an export of a server.
     #[must_use]
     pub fn own_target(&self) -> Option<&str> {
         match &self.build {
@@ -376,7 +371,8 @@ impl Subject {
         }
     }
 
-    /// Models it on another host. What only real systems build stays as it is.
+    /// Moves the subject's model to another host. Subjects that only real systems build
+    /// are left unchanged.
     pub fn move_to(&mut self, host: &Host) {
         let Some(own) = &mut self.host else {
             return;
@@ -393,10 +389,10 @@ impl Subject {
         self.settings.extend(host.settings.iter().cloned());
     }
 
-    /// Its settings that have a meaning on modelled disks, or those that have
-    /// one on real ones: what is built.
+    /// The settings that have a meaning on modelled disks, or those that have one on real disks,
+    /// which are the build settings.
     pub(crate) fn settings_on(&self, modelled: bool) -> Vec<Setting> {
-        // A modelled array is the one that is built.
+        // A modelled array is built by the same settings as a real one.
         let both = modelled && self.kind == SubjectKind::Array;
         let means_something = |setting: &&Setting| {
             let of_build = setting.name.starts_with("build.");
@@ -409,12 +405,12 @@ impl Subject {
             .collect()
     }
 
-    /// What a suite sets of its members' queues.
+    /// The settings of its members' queues that a suite makes.
     pub fn queue_settings(&self) -> impl Iterator<Item = &Setting> {
         self.settings.iter().filter(|setting| is_of_queue(setting))
     }
 
-    /// How many members it has where a suite has so many `disks`.
+    /// The number of members where a suite has so many `disks`.
     #[must_use]
     pub(crate) fn member_count(&self, disks: usize) -> usize {
         match (&self.members, self.kind) {
@@ -424,8 +420,7 @@ impl Subject {
         }
     }
 
-    /// Its members out of all disks, slot by slot; those that are not there
-    /// are left out.
+    /// Chooses the subject's members among all disks, slot by slot; missing disks are left out.
     #[must_use]
     pub fn choose<T: Clone>(&self, disks: &[T]) -> Vec<T> {
         match &self.members {
@@ -437,9 +432,9 @@ impl Subject {
         }
     }
 
-    /// Bytes of the array that members of `member` bytes give: what jobs may
-    /// use. `None` when a member is too small to hold any, and for
-    /// [`SubjectKind::Array`], whose metadata decide it: the bench knows.
+    /// The capacity of the array with members of `member` bytes. `None` when a member is too small
+    /// to hold data, and for [`SubjectKind::Array`], whose capacity depends on its metadata and is
+    /// computed by the bench.
     #[must_use]
     pub fn capacity(&self, member: Bytes) -> Option<Bytes> {
         const UNIT: u64 = 64 * 1024;

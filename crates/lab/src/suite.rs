@@ -29,76 +29,73 @@ use std::path::Path;
 pub use reader::MOST_REPETITIONS;
 pub use regions::{Bus, Region};
 
-/// The draw that is taken where no number is said.
+/// The default number of a draw.
 pub const FIRST_DRAW: u64 = 1;
 
 /// An experiment's recipe, before a subject is chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
-    /// The suite's name, which is its file's: `mirror-2015`.
+    /// The suite's name, which is that of its file: `mirror-2015`.
     pub name: String,
     /// The name of the suite in headings, for people.
     pub title: String,
     /// What the suite is for, in a few sentences; may be empty.
     pub description: String,
-    /// Where the suite is from.
+    /// The source of the suite.
     pub source: String,
-    /// One disk preset per member, by name or path: the model's disks. Where
-    /// disks are real, as many are needed.
+    /// One disk preset per member, by name or path: the model's disks. On real machines as many
+    /// disks are needed.
     pub disks: Vec<String>,
-    /// Which part of which drive each of them is, on the benches that model disks;
-    /// as long as `disks`.
+    /// The part of a drive that each disk is, on the benches that model disks; as long as `disks`.
     pub regions: Vec<Region>,
-    /// The same as its file says it, whatever disks were chosen since: of these parts
-    /// are the figures from elsewhere.
+    /// The regions in the suite's file, whatever disks were chosen since: the published figures
+    /// are for these.
     pub figures_of: Vec<Region>,
-    /// The processor of modelled hosts, by name or path; `None`: computing takes no time.
+    /// The processor of modelled hosts, by name or path; `None` if computing takes no time.
     pub processor: Option<String>,
-    /// Where the suite's file names these, as errors tell it.
+    /// The places in the suite's file that name these, for errors.
     pub places: Places,
     /// The file systems that each subject is measured with, one after the
     /// other; `None` is the raw array. Never empty.
     pub filesystems: Vec<Option<FileSystemSpec>>,
-    /// How often everything is done, with a newly built array each time; at
-    /// least 1.
+    /// The number of repetitions, with a newly built array each time; at least 1.
     pub repetitions: u32,
-    /// How arrays stand when the first step begins.
+    /// The state of arrays when the first step begins.
     pub begin: Begin,
-    /// The number of the draw that it is of; `None`: nothing of it is drawn.
+    /// The number of the suite's draw; `None` if nothing in it is drawn.
     pub draw: Option<u64>,
     /// The subjects compared, in the order of the tables.
     pub subjects: Vec<Subject>,
-    /// Figures for the same cells from elsewhere.
+    /// Figures of others for the same cells.
     pub published: Option<Published>,
-    /// What is done, in this order.
+    /// The steps, in this order.
     pub steps: Vec<Step>,
-    /// What the user should know: options that do nothing here, reads of what
-    /// was just written.
+    /// Remarks for the user: options that do nothing here, reads of freshly written data.
     pub remarks: Vec<String>,
 }
 
-/// Where a suite's file names what is described by files of others, `own.toml:6: disks[2]`, and
-/// where its steps stand, which a bench may refuse.
-/// Nothing where somebody else has named it since.
+/// Places in a suite's file, `own.toml:6: disks[2]`, for errors: those that name other files,
+/// and those of its steps, which a bench may refuse. Empty where the command line has replaced
+/// the name since.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Places {
-    /// Where each entry of `disks` stands, one text for each member.
+    /// The place of each entry of `disks`, one text for each member.
     pub disks: Vec<String>,
-    /// Where the processor is named; `None` where the file names none.
+    /// The place of the processor's name; `None` where the file names none.
     pub processor: Option<String>,
-    /// Where each of the steps stands.
+    /// The place of each step.
     pub steps: Vec<String>,
 }
 
-/// How an array that has just been created stands when the first step begins.
+/// The state of an array that has just been created when the first step begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Begin {
-    /// Its members are equal: blank modelled disks are taken to be, on real ones
-    /// the first resync is waited for.
+    /// The members are equal: blank modelled disks are taken to be, on real ones the first
+    /// resync is awaited.
     #[default]
     InSync,
-    /// As its system leaves it: a first resync may have just begun.
+    /// The state is as the system leaves it: a first resync may have just begun.
     AsCreated,
 }
 
@@ -108,18 +105,18 @@ pub enum Begin {
 pub enum Step<J = Job> {
     /// A job runs.
     Job(J),
-    /// Something happens to a member.
+    /// An event happens to a member.
     Event(Event),
-    /// A check of the whole array begins: all is read and compared, nothing changed.
+    /// A check of the whole array begins: all data are read and compared, nothing is changed.
     Check,
-    /// Time passes; a rebuild goes on.
+    /// Time passes; a rebuild continues.
     Wait(Wait),
-    /// Jobs in rounds until a figure is steady.
+    /// Jobs are repeated in rounds until a figure is steady.
     Rounds(Rounds<J>),
 }
 
 impl<J> Step<J> {
-    /// The jobs in it, in order.
+    /// The jobs of the step, in order.
     #[must_use]
     pub fn jobs(&self) -> &[J] {
         match self {
@@ -134,9 +131,9 @@ impl<J> Step<J> {
 /// figure is steady as SNIA's test specification defines it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rounds<J> {
-    /// Short and unique in the suite.
+    /// The short name, unique in the suite.
     pub name: String,
-    /// After so many it ends, steady or not; at least 5.
+    /// The largest number of rounds, steady or not; at least 5.
     pub at_most: u32,
     /// The name of the job whose figure is tracked.
     pub track: String,
@@ -144,71 +141,71 @@ pub struct Rounds<J> {
     pub jobs: Vec<J>,
 }
 
-/// What a suite waits for before its next step.
+/// The condition that a suite waits for before its next step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Wait {
-    /// Until so much time has passed.
+    /// The wait lasts for this time.
     Time(Nanos),
-    /// A condition, at most so long; that it was not met is an error.
+    /// The wait lasts until a condition is met, at most so long; if it is not met, that
+    /// is an error.
     Until {
-        /// What must come true.
+        /// The condition that is awaited.
         condition: Condition,
         /// The longest time to wait.
         at_most: Nanos,
     },
 }
 
-/// A state of the array that can be waited for.
+/// A state of the array that can be awaited.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Condition {
-    /// Nothing is copied in the background any more.
+    /// No background copying is under way any more.
     SyncDone,
-    /// The background copying has come so far, percent.
+    /// The background copying has reached this progress, percent.
     SyncPercent(f64),
-    /// The members have done nothing for some seconds.
+    /// The members have been idle for some seconds.
     Idle,
-    /// Nothing is dirty in the array's cache; it is made to write back meanwhile.
+    /// The array's cache has no dirty data; it is made to write back meanwhile.
     Clean,
 }
 
-/// A run of a tool: for fio one job, or several together.
+/// A run of a tool; with fio one job, or several together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// Short and unique in the suite: `9`.
+    /// The short name, unique in the suite: `9`.
     pub name: String,
-    /// In words: `random read 4 KiB, queue depth 4`.
+    /// The job in words: `random read 4 KiB, queue depth 4`.
     pub title: String,
     /// The class by which accuracy statements and graphs group jobs: `random-read`.
     pub class: String,
-    /// How a queue depth above one is reached.
+    /// The way in which a queue depth above one is reached.
     pub queue: QueueRule,
     /// The program that the job runs, with its arguments.
     pub work: Work,
-    /// It only prepares (fills, ages): it gets no rows in tables, and is done
-    /// again where an interrupted run goes on.
+    /// Whether the job only prepares (fills, ages): it gets no rows in tables, and is done again
+    /// when an interrupted run is resumed.
     pub prepares: bool,
-    /// What happens to members while it runs.
+    /// The events of members while the job runs.
     pub events: Vec<TimedEvent>,
-    /// What the reader must know; may be empty.
+    /// A note for the reader; may be empty.
     pub note: String,
 }
 
-/// What a job runs.
+/// The tool that a job runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
     /// fio, with options or a job file.
     Fio {
-        /// What it is told: options with [`crate::Placeholders`].
+        /// The options, with [`crate::Placeholders`].
         jobs: FioJobs,
-        /// What the model makes of them, or why it cannot.
+        /// The model's reading of the options, or the reason why it cannot run them.
         group: Result<JobGroup, String>,
     },
-    /// A tool that is called word by word.
+    /// A tool that is called with words as they are.
     Tool {
-        /// Its name among the tools: `bonnie++`.
+        /// The name of the tool: `bonnie++`.
         name: String,
-        /// Its arguments, with [`crate::Placeholders`] to be replaced by
-        /// [`crate::expand`].
+        /// The arguments, with [`crate::Placeholders`] to be replaced by [`crate::expand`].
         arguments: Vec<String>,
     },
 }
@@ -223,10 +220,10 @@ impl Work {
         }
     }
 
-    /// What fio runs together, where the model can do it.
+    /// The jobs that fio runs together, where the model can run them.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why it cannot.
     pub fn group(&self) -> Result<&JobGroup, String> {
         match self {
             Self::Fio { group, .. } => group.as_ref().map_err(Clone::clone),
@@ -234,8 +231,8 @@ impl Work {
         }
     }
 
-    /// What the user should know of fio's options: of how they were read and changed, and
-    /// where `modelled`, of what the model makes of them.
+    /// Notes for the user on fio's options: how they were read and changed and, if `modelled`, how
+    /// the model treats them.
     #[must_use]
     pub fn notes(&self, modelled: bool) -> Vec<Note> {
         let Self::Fio { jobs, .. } = self else {
@@ -247,8 +244,7 @@ impl Work {
         }
     }
 
-    /// Edits fio's options and has the model look at them again. Other tools
-    /// have none.
+    /// Edits fio's options and lets the model read them again. Other tools have none.
     pub fn edit_fio(&mut self, edit: impl FnOnce(&mut FioJobs)) {
         let Self::Fio { jobs, group } = self else {
             return;
@@ -257,17 +253,17 @@ impl Work {
         if group.is_ok() {
             *group = match read_group(jobs.clone()) {
                 Ok(reading) => reading.modelled(),
-                // Threads that make up a depth can be more than fio has.
+                // A depth that is made of threads can need more threads than fio allows.
                 Err(error) => Err(in_one_line(&error)),
             };
         }
     }
 }
 
-/// Something that happens while a job runs.
+/// An event that happens while a job runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimedEvent {
-    /// When it happens, counted from the start of the step's jobs.
+    /// The time of the event, counted from the start of the step's jobs.
     pub when: When,
     /// The event that then happens.
     pub event: Event,
@@ -276,52 +272,52 @@ pub struct TimedEvent {
 /// A moment of a job.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum When {
-    /// So much time after the start of the job.
+    /// The moment is so much time after the start of the job.
     After(Nanos),
-    /// When the background copying has come so far, percent.
+    /// The moment is when the background copying has reached this progress, percent.
     SyncPercent(f64),
 }
 
-/// How a job reaches a queue depth above one.
+/// The way in which a job reaches a queue depth above one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum QueueRule {
-    /// By threads or asynchronously, as the subject's host does it.
+    /// The subject's host decides: threads or asynchronous requests.
     #[default]
     Host,
-    /// By threads with one synchronous request each, on every host.
+    /// Threads with one synchronous request each are used on every host.
     Threads,
-    /// By exactly the engine and depth that fio's options say.
+    /// fio's options decide, with their engine and depth.
     Fio,
 }
 
-/// Something that happens to a member.
+/// An event of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// What is done to the subject.
+    /// The kind of event.
     pub kind: EventKind,
     /// The member that it happens to, from 0.
     pub member: u16,
 }
 
-/// What can happen to a member.
+/// The kinds of events of members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
-    /// It is taken out of the array (declared failed first, where the
-    /// subject insists on that).
+    /// The member is removed from the array (declared failed first, where the subject
+    /// insists on that).
     Remove,
-    /// It stops to take part but stays in its place.
+    /// The member is declared failed, but stays in its slot.
     Fail,
-    /// It is put back as if new, and rebuilt.
+    /// The member is put back as if new, and rebuilt.
     Insert,
-    /// It is put back as the one that was there: only what it missed is
-    /// copied, where the subject knows what that is.
+    /// The member is put back as the same one: only what it missed is copied, where the subject
+    /// knows what that is.
     ReAdd,
 }
 
 impl EventKind {
-    /// Its name in suites and on time lines: `re-add`.
+    /// The name of the event in suites and on time lines: `re-add`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -334,9 +330,9 @@ impl EventKind {
 }
 
 impl Suite {
-    /// A built-in suite by name, or a file by path: anything with a `/` or
-    /// ending in `.toml` is a path. Everything that can be checked without
-    /// running is checked, the subjects and figures it names included.
+    /// Loads a built-in suite by name, or a file by path: anything with a `/` or ending in `.toml`
+    /// is a path. Everything that can be checked without running is checked, the subjects and
+    /// figures it names included.
     ///
     /// # Errors
     /// When there is no such suite or its file is wrong.
@@ -344,7 +340,7 @@ impl Suite {
         Self::load_from(&Files::default(), name_or_path)
     }
 
-    /// The same, of these files.
+    /// Loads a suite from these files.
     ///
     /// # Errors
     /// As [`Suite::load`].
@@ -352,8 +348,8 @@ impl Suite {
         Self::load_draw(files, name_or_path, FIRST_DRAW)
     }
 
-    /// The same; of what is drawn, the draw of this number. The number means nothing
-    /// where nothing is: [`Suite::draw`] is `None` then.
+    /// Loads a suite with the draw of this number. Where nothing is drawn, the number has no
+    /// effect, and [`Suite::draw`] is `None`.
     ///
     /// # Errors
     /// As [`Suite::load`].
@@ -367,8 +363,8 @@ impl Suite {
         Self::read(files, &document, folder, draw)
     }
 
-    /// A suite from its text. `file` is what errors call it; relative paths in
-    /// it start from `folder`.
+    /// Reads a suite from its text. `file` is its name in errors; relative paths in it
+    /// start from `folder`.
     ///
     /// # Errors
     /// When the text is no suite, or names something that does not exist.
@@ -378,8 +374,8 @@ impl Suite {
         Self::read(&Files::default(), &document, folder, FIRST_DRAW)
     }
 
-    /// A suite of what a fio job file says, run exactly so: each group of jobs
-    /// that run together becomes one job of the suite.
+    /// Makes a suite of a fio job file, run exactly as written: each group of jobs that run
+    /// together becomes one job of the suite.
     ///
     /// # Errors
     /// When the file cannot be read, with its line and option.
@@ -443,15 +439,14 @@ impl Suite {
         })
     }
 
-    /// Replaces the disks: each is a whole one, with a way of its own.
+    /// Replaces the disks; each new one is a whole drive on a channel of its own.
     pub fn use_disks(&mut self, disks: Vec<String>) {
         self.regions = vec![Region::default(); disks.len()];
         self.disks = disks;
         self.places.disks.clear();
     }
 
-    /// How many disks it takes at least: every member that its steps and subjects
-    /// name must exist.
+    /// The least number of disks: every member that its steps and subjects name must exist.
     #[must_use]
     pub fn fewest_disks(&self) -> usize {
         let of_steps = self.steps.iter().flat_map(|step| match step {
@@ -472,8 +467,7 @@ impl Suite {
         self.steps.iter().flat_map(Step::jobs)
     }
 
-    /// One of the suite's own subjects by name, else any other by name or
-    /// path.
+    /// Finds a subject: one of the suite's own by name, else any other by name or path.
     ///
     /// # Errors
     /// When there is no such subject or its file is wrong.
@@ -481,7 +475,7 @@ impl Suite {
         self.subject_from(&Files::default(), name_or_path)
     }
 
-    /// The same, of these files.
+    /// Finds a subject in these files.
     ///
     /// # Errors
     /// As [`Suite::subject`].

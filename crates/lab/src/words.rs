@@ -13,8 +13,8 @@ use raidlab_units::Nanos;
 use std::fmt::Write;
 
 impl Suite {
-    /// The suite's steps in words. A matrix is written out, rounds are one
-    /// step. Of what is drawn, what is not is left out.
+    /// The suite's steps in words. A matrix is written out, rounds are one step. Entries that the
+    /// draw did not select are left out.
     #[must_use]
     pub fn plan(&self) -> String {
         let mut text = format!("{}: {}\n", self.name, self.title);
@@ -58,7 +58,7 @@ impl Suite {
     }
 }
 
-/// The disks with what is said of their places.
+/// The disks with the descriptions of their regions.
 fn disks_in_words(disks: &[String], regions: &[Region]) -> String {
     let whole = Region::default();
     let words = disks.iter().enumerate().map(|(member, disk)| {
@@ -80,8 +80,8 @@ impl Experiment {
         self.plan_with(&steps_in_words(&self.steps))
     }
 
-    /// The same with the words of its steps, of which those who ask for many plans have one
-    /// copy for all that share them.
+    /// The experiment in words, given the words of its steps, which callers with many plans make
+    /// once for all experiments that share them.
     pub(crate) fn plan_with(&self, steps: &str) -> String {
         let subject = &self.subject;
         let mut text = format!(
@@ -145,7 +145,7 @@ pub(crate) fn steps_in_words(steps: &[PlannedStep]) -> String {
     text
 }
 
-/// A step, with its further lines below the first; of a job `words` tells them.
+/// A step in lines, the first one its heading; `words` describes a job.
 fn step_in_words<J>(step: &Step<J>, words: fn(&J) -> Vec<String>) -> Vec<String> {
     match step {
         Step::Wait(wait) => vec![wait_in_words(*wait)],
@@ -156,7 +156,7 @@ fn step_in_words<J>(step: &Step<J>, words: fn(&J) -> Vec<String>) -> Vec<String>
     }
 }
 
-/// A line of a plan's head, if there is something to say.
+/// A line of a plan's head, if it has a value.
 fn header(text: &mut String, name: &str, value: &str) {
     let mut lines = value.lines();
     if let Some(first) = lines.next() {
@@ -177,8 +177,8 @@ fn write_step(text: &mut String, index: usize, lines: &[String]) {
     }
 }
 
-/// The subjects: their names where they are nothing but built-in ones, else
-/// each on a line with what the suite makes of it.
+/// The subjects in words: their names where they are plain built-in ones, else each on a line with
+/// the suite's settings for it.
 fn subjects_in_words(subjects: &[Subject]) -> String {
     let plain = |subject: &Subject| {
         subject.members.is_none()
@@ -198,7 +198,7 @@ fn subjects_in_words(subjects: &[Subject]) -> String {
     lines.join("\n")
 }
 
-/// Whether a host holds back writes, as `wbt_lat_usec` says.
+/// The throttling of writes in words, from `wbt_lat_usec`.
 fn throttling_in_words(latency: Nanos) -> String {
     match latency {
         Nanos::ZERO => "not held back".to_owned(),
@@ -261,7 +261,7 @@ fn filesystem_in_words(spec: &FileSystemSpec) -> String {
     text
 }
 
-/// A suite's job in words, with what its tool is told.
+/// A suite's job in words, with the arguments of its tool.
 fn job_in_words(job: &Job) -> Vec<String> {
     let work = match &job.work {
         Work::Fio { jobs, .. } if !jobs.is_from_job_file() => {
@@ -289,7 +289,7 @@ fn planned_in_words(job: &PlannedJob) -> Vec<String> {
     around(job, work)
 }
 
-/// A job's title, its work, what happens while it runs, and its note.
+/// The lines of a job: title, work, events while it runs, and note.
 fn around(job: &Job, work: String) -> Vec<String> {
     let prepares = match job.prepares {
         true => " (prepares; not measured)",
@@ -335,7 +335,7 @@ fn rounds_in_words<J>(rounds: &Rounds<J>, words: fn(&J) -> Vec<String>) -> Vec<S
     std::iter::once(head).chain(jobs).collect()
 }
 
-/// What is waited for, in words.
+/// The condition of a wait in words.
 #[must_use]
 pub fn wait_in_words(wait: Wait) -> String {
     match wait {

@@ -1,7 +1,7 @@
-//! `raidlab ablations`: the suite in full, then without each feature.
+//! The command `raidlab ablations`: it runs the suite in full, then without each feature.
 //!
-//! All of it is one run with many experiments, so that processors are shared
-//! as in any run; nothing goes into a store.
+//! All of it is one run with many experiments, so that processors are shared as in any run; nothing
+//! goes into a store.
 
 use crate::failure::{Failure, Kind};
 use crate::output;
@@ -19,10 +19,10 @@ use std::convert::Infallible;
 use std::num::NonZero;
 use std::sync::atomic::AtomicBool;
 
-/// The jobs shown when nothing is said: one of each kind.
+/// The jobs that are shown where none are named: one of each kind.
 const JOBS: [&str; 10] = ["6", "9", "11", "13", "15", "16", "17", "18", "19", "20"];
-/// Left out when nothing is said: it changes the speed of the simulation, not
-/// the numbers.
+/// The feature that is not left out where none are named: it changes the speed of the simulation,
+/// not the numbers.
 const NOT_BY_DEFAULT: &str = "leaps";
 
 /// Arguments of `raidlab ablations`.
@@ -68,10 +68,10 @@ pub struct Arguments {
     json: bool,
 }
 
-/// A cell of the table, and what `--json` prints.
+/// A cell of the table, and of the output of `--json`.
 #[derive(Serialize)]
 struct Cell<'a> {
-    /// The feature that the model lacks; none in the full model.
+    /// The feature that the model lacks; `None` in the full model.
     without: Option<&'a str>,
     subject: &'a str,
     fit: &'a str,
@@ -79,7 +79,7 @@ struct Cell<'a> {
     job_title: &'a str,
     op: Operation,
     iops: f64,
-    /// How far the figure is from the full model's, in percent.
+    /// The difference of the figure from the full model's, in percent of that.
     change_percent: f64,
 }
 
@@ -120,7 +120,7 @@ pub fn ablations(arguments: &Arguments) -> Result<(), Failure> {
     output::print(&table(&cells))
 }
 
-/// The full model first, then without each feature.
+/// Makes the experiments: the full model first, then the model without each feature.
 fn experiments(arguments: &Arguments) -> Result<Vec<Experiment>, Failure> {
     let mut suite = Suite::load(&arguments.suite)?;
     let subject = suite.subject(&arguments.subject)?;
@@ -130,7 +130,7 @@ fn experiments(arguments: &Arguments) -> Result<Vec<Experiment>, Failure> {
         let help = format!("its jobs: {}", known.join(", "));
         return Err(Failure::words(Kind::Usage, words).help(help));
     }
-    // What comes after the last job that is shown need not be run.
+    // Jobs after the last one that is shown need not be run.
     let shown = |step: &raidlab_lab::Step| match step {
         raidlab_lab::Step::Job(job) => arguments.jobs.contains(&job.name),
         _ => false,
@@ -159,7 +159,7 @@ fn experiments(arguments: &Arguments) -> Result<Vec<Experiment>, Failure> {
         .collect())
 }
 
-/// Collects the rows of each experiment.
+/// The rows of each experiment, collected while they run.
 struct Collected {
     rows: Vec<Vec<Measurement>>,
     steps: Vec<usize>,
@@ -200,7 +200,7 @@ impl Sink for Collected {
     }
 }
 
-/// The cells of the chosen jobs, experiment by experiment.
+/// Returns the cells of the chosen jobs, experiment by experiment.
 fn cells<'a>(
     experiments: &'a [Experiment],
     rows: &'a [Vec<Measurement>],
@@ -241,7 +241,7 @@ fn json(cells: &[Cell<'_>]) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// A row for each feature, a column for each job and operation.
+/// Prints a table with a row for each feature and a column for each job and operation.
 fn table(cells: &[Cell<'_>]) -> String {
     let full: Vec<&Cell<'_>> = cells.iter().filter(|cell| cell.without.is_none()).collect();
     let mixed = |job: &str| full.iter().filter(|cell| cell.job == job).count() > 1;

@@ -1,5 +1,5 @@
-//! raidlab's own arrays: made, looked at and served in user space, in mdadm's
-//! words and on mdadm's format.
+//! raidlab's own arrays, which are made, looked at and served in user space, in mdadm's words and
+//! on mdadm's format.
 
 pub mod assemble;
 pub mod control;
@@ -20,7 +20,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// A member for the reader of metadata.
+/// A member as the reader of metadata takes it.
 pub struct Bare<'a>(pub &'a Member);
 
 impl ReadAt for Bare<'_> {
@@ -36,7 +36,7 @@ impl ReadAt for Bare<'_> {
     }
 }
 
-/// No two of these paths lead to the same device.
+/// Checks that no two of these paths lead to the same device.
 ///
 /// # Errors
 /// When one is named twice, by whatever words.
@@ -76,13 +76,13 @@ fn open(path: &Path, options: OpenOptions) -> Result<Member, Failure> {
     Ok(file.into())
 }
 
-/// How a member is opened that is only looked at.
+/// The options with which a member is opened that is only looked at.
 pub const LOOKING: OpenOptions = OpenOptions {
     buffered: true,
     access: Access::Look,
 };
 
-/// Why a member cannot be used, with the remedy that its cause has.
+/// The failure of opening a member, with the remedy that its cause has.
 pub fn claim_refused(error: OpenError) -> Failure {
     let help = match &error {
         OpenError::InUse { .. } => "stop what uses it first",
@@ -99,7 +99,7 @@ pub fn claim_refused(error: OpenError) -> Failure {
     Failure::new(Kind::Input, error).help(help)
 }
 
-/// Whether something was perhaps opened for writing that may be read.
+/// Whether an opening may have failed because a thing that may only be read was opened for writing.
 fn may_be_read_only(error: &io::Error) -> bool {
     // Block devices that are read-only refuse writers so.
     let kinds = [
@@ -109,7 +109,7 @@ fn may_be_read_only(error: &io::Error) -> bool {
     kinds.contains(&error.kind())
 }
 
-/// Why a file with a bitmap cannot be used, with the remedy that its cause has.
+/// The failure of opening a file with a bitmap, with the remedy that its cause has.
 pub fn bitmap_refused(error: OpenError) -> Failure {
     if !matches!(error, OpenError::Open { .. } | OpenError::Kind { .. }) {
         return claim_refused(error);
@@ -120,7 +120,7 @@ pub fn bitmap_refused(error: OpenError) -> Failure {
     )
 }
 
-/// A size as mdadm takes it: a bare number is KiB.
+/// Parses a size as mdadm takes it: a bare number is KiB.
 ///
 /// # Errors
 /// When it is no size.
@@ -138,7 +138,7 @@ pub fn mdadm_size(text: &str) -> Result<Sectors, String> {
     Ok(bytes.to_sectors())
 }
 
-/// A size as [`mdadm_size`] takes it, which is not 0: of an export or a memory.
+/// Parses a size above 0, of an export or a memory, as [`mdadm_size`] does.
 ///
 /// # Errors
 /// When it is no size, or 0.
@@ -149,7 +149,7 @@ pub fn mdadm_size_above_zero(text: &str) -> Result<Sectors, String> {
     }
 }
 
-/// Bytes that nobody can guess.
+/// Returns random bytes that cannot be guessed.
 ///
 /// # Errors
 /// When the system has no source of them.
@@ -161,14 +161,14 @@ pub fn random_bytes<const COUNT: usize>() -> Result<[u8; COUNT], Failure> {
     Ok(bytes)
 }
 
-/// What this machine calls itself.
+/// The name that this machine gives itself.
 #[must_use]
 pub fn host_name() -> String {
     let names = rustix::system::uname();
     names.nodename().to_string_lossy().into_owned()
 }
 
-/// A new UUID.
+/// Makes a new UUID.
 ///
 /// # Errors
 /// When the system has no source of random bytes.
@@ -176,8 +176,8 @@ pub fn new_uuid() -> Result<Uuid, Failure> {
     random_bytes().map(Uuid)
 }
 
-/// A UUID as mdadm writes it: four words of eight hexadecimal digits, parted by
-/// colons; dashes and no parting are taken too.
+/// Parses a UUID as mdadm writes it: four words of eight hexadecimal digits, parted by colons;
+/// dashes and no parting are taken too.
 ///
 /// # Errors
 /// When it is none.

@@ -1,4 +1,5 @@
-//! `raidlab audit`: which of a run's numbers to believe, and why not.
+//! The command `raidlab audit`: it says which of a run's numbers can be believed, and
+//! why others cannot.
 
 use crate::failure::Failure;
 use crate::output;
@@ -57,7 +58,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     output::print(&words(&judged))
 }
 
-/// Audits a run anew and keeps what is found.
+/// Audits a run anew and keeps the findings.
 ///
 /// # Errors
 /// When the store cannot be read or written.
@@ -67,8 +68,8 @@ pub fn renew(store: &mut Store, run: &str) -> Result<Audit, Failure> {
     Ok(judged.audit)
 }
 
-/// As [`renew`]; where nothing can be written, what is found is told all the same, with a
-/// warning that it was not kept.
+/// Audits a run as [`renew`] does; where nothing can be written, the findings are shown all the
+/// same, with a warning that they were not kept.
 fn again(store: &mut Store, run: &str) -> Result<(Judged, Option<String>), StoreError> {
     let judged = judged(store, run)?;
     match keep(store, &judged) {
@@ -84,7 +85,7 @@ fn again(store: &mut Store, run: &str) -> Result<(Judged, Option<String>), Store
     }
 }
 
-/// A run, its rows, and what the rules find in them.
+/// A run, its rows, and the findings of the rules in them.
 struct Judged {
     run: RunId,
     rows: Vec<Measurement>,
@@ -120,7 +121,7 @@ fn judged(store: &Store, run: &str) -> Result<Judged, StoreError> {
     Ok(Judged { run, rows, audit })
 }
 
-/// Puts what was found in the place of what an earlier audit found.
+/// Replaces the findings of an earlier audit by those of this one.
 fn keep(store: &mut Store, judged: &Judged) -> Result<(), StoreError> {
     let note = AccuracyNote {
         class: AUDIT_NOTE_CLASS.to_owned(),
@@ -131,7 +132,7 @@ fn keep(store: &mut Store, judged: &Judged) -> Result<(), StoreError> {
     store.set_findings(judged.run, &judged.audit.findings, Some(&note))
 }
 
-/// Every rule with what it looks for and what helps.
+/// Lists every rule with the defect that it looks for and the remedy.
 fn catalogue() -> String {
     let mut text = String::new();
     for rule in rules() {
@@ -144,7 +145,7 @@ fn catalogue() -> String {
     text
 }
 
-/// The findings, the worst first, and what could not be judged.
+/// Lists the findings, the worst first, and the rules that could not be judged.
 fn words(judged: &Judged) -> String {
     let audit = &judged.audit;
     let findings = &audit.findings;
@@ -197,7 +198,7 @@ fn words(judged: &Judged) -> String {
     text
 }
 
-/// How much could be judged, in words.
+/// The share of the rules that could be judged, in words.
 fn coverage(audit: &Audit) -> String {
     let unjudged = &audit.coverage.unjudged;
     let lacking = unjudged

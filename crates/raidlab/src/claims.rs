@@ -1,4 +1,4 @@
-//! `raidlab claims`: what an article says, held against the rows of a store.
+//! The command `raidlab claims`: it holds the statements of an article against the rows of a store.
 
 use crate::failure::{Failure, Kind};
 use crate::output;
@@ -35,7 +35,7 @@ pub struct Arguments {
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let claims = Claims::load(&arguments.claims)?;
     let store = Store::open_existing(&arguments.store)?;
-    // The store gives the newest first. What others printed counts where nothing was measured.
+    // The store gives the newest first. Printed numbers of others count where nothing was measured.
     let mut summaries = store.runs()?;
     summaries.sort_by_key(|summary| summary.run.bench == BENCH);
     let mut runs: Vec<Vec<Measurement>> = Vec::new();
@@ -63,7 +63,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     })
 }
 
-/// A run as it is shown: with what the articles of its suite say of its rows.
+/// Reads a run for being shown, with the verdicts on its rows of the articles of its suite.
 ///
 /// # Errors
 /// There is no such run, or the store cannot be read.
@@ -71,7 +71,7 @@ pub fn with_verdicts(store: &Store, name: &str) -> Result<RunData, Failure> {
     let mut data = RunData::load(store, name)?;
     for entry in catalogue::Kind::Claims.entries() {
         let claims = Claims::load(entry.name)?;
-        // What the article printed says nothing of what it claims.
+        // The numbers that the article printed are no evidence for its own claims.
         if claims.suites.contains(&data.run.suite) && data.run.bench != BENCH {
             let rows = std::slice::from_ref(&data.measurements);
             let verdicts = verdicts(&claims, &claims.judge(rows));
@@ -81,7 +81,7 @@ pub fn with_verdicts(store: &Store, name: &str) -> Result<RunData, Failure> {
     Ok(data)
 }
 
-/// The verdicts in one remark; `None`: no claim has its rows.
+/// The verdicts in one remark; `None` where no claim has its rows.
 fn verdicts(claims: &Claims, judged: &[Judged<'_>]) -> Option<AccuracyNote> {
     let has_rows = |one: &&Judged<'_>| !one.outcomes.is_empty();
     let words = |one: &Judged<'_>| format!("{} {}", one.claim.id, verdict_in_words(one));
@@ -130,7 +130,7 @@ fn outcome_in_words(outcome: &Outcome) -> String {
     )
 }
 
-/// The verdict, and how many of its comparisons other repetitions would have turned.
+/// The verdict in words, and how many of its comparisons other repetitions would have turned.
 fn verdict_in_words(one: &Judged<'_>) -> String {
     let verdict = one.verdict.in_words();
     match one.outcomes.iter().filter(|it| it.is_close).count() {

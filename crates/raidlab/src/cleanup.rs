@@ -1,4 +1,4 @@
-//! `raidlab cleanup`: what a killed run has left on a machine.
+//! The command `raidlab cleanup`: it removes the leavings of a killed run from a machine.
 
 use crate::failure::{Failure, Kind};
 use crate::output;
@@ -19,7 +19,7 @@ pub struct Arguments {
     elevate: String,
 }
 
-/// Removes what a killed run has left on a machine.
+/// Removes the leavings of a killed run from a machine.
 ///
 /// # Errors
 /// When the machine cannot be reached, or something stays.
@@ -35,7 +35,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
             Machine::ssh(destination, options)
         }
     };
-    // Who cannot be reached has not refused anything for want of rights.
+    // A machine that cannot be reached has not refused anything for want of rights.
     let machine = machine.map_err(Failure::run)?;
     let failed =
         |error| Failure::new(Kind::Run, error).help("arrays, mounts and loop devices need root");

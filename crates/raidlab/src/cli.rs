@@ -1,11 +1,11 @@
-//! The command line as a whole; each command's own arguments stand with it.
+//! The command line as a whole; each command's own arguments stand in its module.
 
 use crate::failure::EXIT_CODES;
 use crate::help;
 use clap::{Parser, Subcommand};
 use std::fmt::Write;
 
-/// What `raidlab --help` says below the commands.
+/// The text that `raidlab --help` shows below the commands.
 fn after_help() -> String {
     let mut text = String::from(
         "\

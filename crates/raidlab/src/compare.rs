@@ -1,4 +1,4 @@
-//! `raidlab compare`: what is better, worse or cannot be told between runs.
+//! The command `raidlab compare`: it says what is better, worse or cannot be told between runs.
 
 use crate::failure::{Failure, Kind};
 use crate::output;
@@ -88,7 +88,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     output::print(&comparison.text(&output::style()))
 }
 
-/// Each class that has a bound is one of these runs'.
+/// Checks that each class with a bound is a class of these runs.
 fn check_classes(bounds: &[Bound], comparison: &RunComparison) -> Result<(), Failure> {
     let known: BTreeSet<&str> = comparison.rows.iter().map(|row| &*row.class).collect();
     let mut asked = bounds.iter().filter_map(|bound| bound.class.as_deref());

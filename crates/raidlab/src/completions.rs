@@ -1,4 +1,4 @@
-//! `raidlab completions`: scripts that make a shell complete arguments.
+//! The command `raidlab completions`: it prints scripts that make a shell complete arguments.
 
 use crate::failure::Failure;
 use crate::output;
@@ -12,7 +12,7 @@ pub struct Arguments {
     shell: Shell,
 }
 
-/// Prints the script.
+/// Prints the script of a shell.
 ///
 /// # Errors
 /// When standard output does not take it.

@@ -4,13 +4,13 @@
 use raidlab_bench_model::presets;
 use raidlab_fit::{LeftOut, LeftOutError};
 
-/// What a built-in preset was fitted to; `None`: it was not fitted.
+/// The facts that a built-in preset was fitted to; `None` where it was not fitted.
 pub fn facts(disk: &str) -> Option<&'static str> {
     let preset = presets::names().contains(&disk);
     raidlab_data::text("facts", disk).filter(|_| preset)
 }
 
-/// What is known of disks that were left out of every fit.
+/// The facts about disks that were left out of every fit.
 ///
 /// # Errors
 /// Never for the file as it is built in, which a test reads.

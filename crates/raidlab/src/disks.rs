@@ -1,4 +1,4 @@
-//! `raidlab disks`: what members can be.
+//! The command `raidlab disks`: it lists and shows the disks that members can be.
 
 use crate::failure::{Failure, Kind};
 use crate::output;
@@ -22,7 +22,7 @@ pub struct Arguments {
     toml: bool,
 }
 
-/// Lists or shows.
+/// Lists the disks, or shows one.
 ///
 /// # Errors
 /// When there is no such preset or set, or its file is wrong.
@@ -49,7 +49,7 @@ pub fn disks(arguments: &Arguments) -> Result<(), Failure> {
     output::print(&show(&preset, &set)?)
 }
 
-/// The set that is meant, or the preset's first.
+/// The parameter set that was asked for, or the preset's first.
 ///
 /// # Errors
 /// When the preset has no such set.

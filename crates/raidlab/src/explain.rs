@@ -1,4 +1,4 @@
-//! `raidlab explain`: where the time of a job's requests goes.
+//! The command `raidlab explain`: it shows where the time of a job's requests goes.
 
 use crate::failure::Failure;
 use crate::output;
@@ -33,7 +33,7 @@ pub struct Arguments {
     store: PathBuf,
 }
 
-/// Explains a job.
+/// Explains where the time of a job's requests went.
 ///
 /// # Errors
 /// When there is no such run or job, or it cannot be repeated.
@@ -48,7 +48,8 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// The facts of a kind with what stands between the ends of their names, as numbers.
+/// The facts of a kind as numbers, each with the part of its name that stands between
+/// `begin` and `end`.
 fn named<'a>(
     one: &'a ExplainedJob,
     begin: &'a str,
@@ -101,7 +102,7 @@ fn line(one: &ExplainedJob) -> Value {
     object
 }
 
-/// Characters that the longest bar takes, beside the numbers of these subjects: 20, or what
+/// The length of the longest bar in characters, beside the numbers of these subjects: 20, or what
 /// the terminal has left for each; no bars at all where that is too little to compare.
 fn bar_width(all: &[ExplainedJob], terminal: Option<u16>) -> usize {
     // A place's name, and beside each subject's name its percent and the gaps.
@@ -116,7 +117,7 @@ fn bar_width(all: &[ExplainedJob], terminal: Option<u16>) -> usize {
     }
 }
 
-/// A bar as long as this share of `width` characters, to an eighth of one; in whole ones of
+/// Draws a bar as long as this share of `width` characters, to an eighth of one; in whole ones of
 /// ASCII where it must be plain.
 // A share of a few characters.
 fn bar(share: f64, width: usize, plain: bool) -> String {
@@ -128,7 +129,7 @@ fn bar(share: f64, width: usize, plain: bool) -> String {
     "█".repeat(eighths / 8) + PARTS[eighths % 8]
 }
 
-/// A chart of places, subject by subject, and who used the cores.
+/// A chart of places, subject by subject, and the uses of the cores.
 fn tables(all: &[ExplainedJob]) -> String {
     let row = &all[0].rows[0];
     let mut text = format!(
@@ -179,7 +180,8 @@ fn in_order(all: &[ExplainedJob], begin: &str, end: &str) -> Vec<String> {
     distinct(all.map(|(name, _)| name.to_owned()))
 }
 
-/// What cores were busy with, most first, as shares of the time in which they were.
+/// The purposes that cores were busy with, most first, as shares of the time in which
+/// they were busy.
 fn purposes(one: &ExplainedJob) -> String {
     let mut parts: Vec<(&str, f64)> = named(one, "cpu.for.", ".percent").collect();
     parts.sort_by(|one, other| other.1.total_cmp(&one.1));
@@ -194,7 +196,7 @@ fn purposes(one: &ExplainedJob) -> String {
     format!("\n  percent of what they did: {}\n", shares.join(", "))
 }
 
-/// Who used the cores, in lines; nothing where no processor is modelled.
+/// The uses of the cores, in lines; nothing where no processor is modelled.
 fn processor(one: &ExplainedJob) -> String {
     let Some(busy) = one.number("cpu.busy_percent") else {
         return String::new();

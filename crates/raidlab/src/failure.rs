@@ -1,4 +1,4 @@
-//! With which code the program ends, and how a failure is printed.
+//! The codes with which the program ends, and the printing of failures.
 
 pub use raidlab_runs::{Failure, Kind};
 use std::io::{self, Write};
@@ -11,13 +11,13 @@ pub struct ExitCode {
     kind: Kind,
     /// The number that the system is given.
     pub code: u8,
-    /// What it says, in a line.
+    /// The meaning of the code, in a line.
     pub says: &'static str,
     /// An example of where a user meets it.
     pub example: &'static str,
 }
 
-/// All of them, in the order of `raidlab --help` and of `docs/reference/exit-codes.md`.
+/// All exit codes, in the order of `raidlab --help` and of `docs/reference/exit-codes.md`.
 pub const EXIT_CODES: [ExitCode; 7] = [
     ExitCode {
         kind: Kind::ReaderGone,
@@ -31,7 +31,7 @@ pub const EXIT_CODES: [ExitCode; 7] = [
         says: "the run failed, or was done in part only",
         example: "An experiment breaks off, and the others go on; a machine lacks what is needed.",
     },
-    // As clap's for arguments that it refuses.
+    // The code is clap's for arguments that it refuses.
     ExitCode {
         kind: Kind::Usage,
         code: 2,
@@ -50,14 +50,14 @@ pub const EXIT_CODES: [ExitCode; 7] = [
         says: "the store, the report or other output cannot be written",
         example: "A full disk; a folder that is not there.",
     },
-    // As sysexits.h has it for what is to be tried again later.
+    // The code is that of sysexits.h for a command to be tried again later.
     ExitCode {
         kind: Kind::StartAgain,
         code: 75,
         says: "a shard was stopped before its end: start it again, it goes on",
         example: "SIGTERM or SIGUSR1 to `raidlab run --shard`; `--stop-after 55m`.",
     },
-    // As a shell's for a process that SIGINT ended.
+    // The code is a shell's for a process that SIGINT ended.
     ExitCode {
         kind: Kind::Interrupted,
         code: 130,
@@ -72,15 +72,15 @@ pub fn exit_code(kind: Kind) -> u8 {
     found.map_or(1, |one| one.code)
 }
 
-/// The kind of failure for which a program of ours has ended with this code, although it
-/// should not have ended; it may have been killed, and have none.
+/// The kind of failure for which another program of raidlab has ended with this code, although it
+/// should not have ended; a killed program may have no code.
 pub fn kind_of(code: Option<i32>) -> Kind {
     let is_it = |one: &&ExitCode| one.code > 0 && code == Some(one.code.into());
     let found = EXIT_CODES.iter().find(is_it);
     found.map_or(Kind::Run, |one| one.kind)
 }
 
-/// Prints a failure on standard error; the code to end with.
+/// Prints a failure on standard error and returns the code to end with.
 pub fn report(failure: &Failure) -> process::ExitCode {
     if failure.kind() != Kind::ReaderGone {
         // Nothing is left to be done if standard error fails too.

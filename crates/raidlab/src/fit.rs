@@ -1,4 +1,4 @@
-//! `raidlab fit`: a preset's parameters out of the facts about its disk.
+//! The command `raidlab fit`: it finds a preset's parameters from the facts about its disk.
 
 use crate::failure::{Failure, Kind};
 use crate::{data, disks, output};
@@ -17,7 +17,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// What says how a preset is fitted, or compared with its facts.
+/// The options that say how a preset is fitted, or compared with its facts.
 const OF_A_FIT: [&str; 4] = ["disk", "set", "check", "facts"];
 
 /// Arguments of `raidlab fit`.
@@ -61,14 +61,14 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Line<'a> {
     disk: &'a str,
     set: &'a str,
     seconds: u64,
     seed: u64,
-    /// What the fit has found; none where numbers were only checked.
+    /// The outcome of the fit; `None` where numbers were only checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     fit: Option<Fitted>,
     facts: &'a [FactRow],
@@ -79,11 +79,11 @@ struct Fitted {
     cost: f64,
     evaluations: u64,
     parameters: serde_json::Map<String, serde_json::Value>,
-    /// Those that lie at an end of their range.
+    /// The parameters that lie at an end of their range.
     at_range_ends: Vec<String>,
 }
 
-/// Fits or checks.
+/// Fits a preset, or checks it.
 ///
 /// # Errors
 /// When a file is missing or wrong, or the set has no facts.
@@ -209,7 +209,7 @@ impl std::fmt::Display for Short {
     }
 }
 
-/// What `--left-out --json` prints.
+/// The output of `--left-out --json`.
 #[derive(Serialize)]
 struct LeftOutLines<'a> {
     rows: Vec<LeftOutLine<'a>>,
@@ -284,7 +284,7 @@ fn facts(arguments: &Arguments) -> Result<Facts, Failure> {
     Facts::parse(&name, text).map_err(Failure::input)
 }
 
-/// A fit that could not be made.
+/// The failure of a fit that could not be made.
 fn failed(error: FitError) -> Failure {
     let kind = match error {
         FitError::NoFacts { .. } => Kind::Usage,
@@ -315,7 +315,7 @@ fn search(
     let template = "fit {bar:30} {pos}/{len} evaluations, about {eta} left, {msg}";
     let bar = output::bar(0, template);
     let progress = |progress: Progress| {
-        // How many there will be is an estimate.
+        // The number of evaluations to come is an estimate.
         bar.set_length(progress.expected.max(progress.evaluations));
         bar.set_position(progress.evaluations);
         bar.set_message(format!("least cost {:.2}", progress.best));

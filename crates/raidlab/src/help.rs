@@ -1,11 +1,11 @@
-//! What commands say of themselves, out of `help.txt`, where it stands as people read it.
+//! The help texts of the commands, out of `help.txt`, where they stand as people read them.
 
 use clap::Command;
 
 const TEXTS: &str = include_str!("help.txt");
 
-/// A command with what it says in the list of commands, at length, and as examples; as it was
-/// where the file does not have it, which a test rules out.
+/// Gives a command its texts: for the list of commands, at length, and as examples; a command that
+/// the file does not have stays as it was, which a test rules out.
 pub fn told(command: Command) -> Command {
     let part = |text: &'static str| text.strip_prefix(command.get_name())?.strip_prefix(": ");
     let Some(part) = TEXTS.split("\n== ").find_map(part) else {

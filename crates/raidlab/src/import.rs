@@ -1,4 +1,4 @@
-//! `raidlab import`: results of others as a run of our own.
+//! The command `raidlab import`: it makes a run of results of others.
 
 use crate::failure::{Failure, Kind};
 use crate::{audit, output, report};
@@ -66,7 +66,7 @@ pub struct Arguments {
     list: bool,
 }
 
-/// Why a file could not be imported.
+/// The reason why a file could not be imported.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot import {name}")]
 struct CannotImport<E: std::error::Error + 'static> {
@@ -173,8 +173,8 @@ fn given(arguments: &Arguments) -> Result<Vec<Given>, Failure> {
     Ok(facts)
 }
 
-/// The rules that could not be judged, by the facts that they want; those that can be
-/// given by a short name first.
+/// Lists the rules that could not be judged, by the facts that they want; those that can be given
+/// by a short name come first.
 fn wanted(audit: &Audit) -> String {
     let mut by_fact: BTreeMap<(bool, String), Vec<&str>> = BTreeMap::new();
     for unjudged in &audit.coverage.unjudged {
@@ -197,8 +197,8 @@ fn wanted(audit: &Audit) -> String {
     text
 }
 
-/// What stands for a file's name among the files of one import: with its folders, where another
-/// file of this name is in another folder.
+/// The name by which a file is called among the files of one import: with its folders, where
+/// another file of this name is in another folder.
 fn name_among(path: &Path, files: &[PathBuf]) -> Option<String> {
     let stem = |path: &Path| file_stem(&visible_path(path));
     let namesakes = files.iter().filter(|other| stem(other) == stem(path));
@@ -212,7 +212,7 @@ fn name_among(path: &Path, files: &[PathBuf]) -> Option<String> {
     Some(words.join("-"))
 }
 
-/// What is to be said where such a name became a subject's.
+/// The remark on a file's name that became a subject's because of such a clash.
 fn namesakes_in_words(path: &Path, name: &str, imported: &Imported) -> Option<String> {
     let mut rows = imported.cells.iter().flat_map(|cell| &cell.rows);
     rows.find(|row| row.subject == name)?;
@@ -261,7 +261,7 @@ fn read(path: &Path, file: Option<String>, arguments: &Arguments) -> Result<Impo
     import_file(name, &text(&bytes), &options).map_err(|error| refused(error).help(help))
 }
 
-/// All of a file, which may be a pipe, if it is not absurdly large, as a disk's image is.
+/// Reads all of a file, which may be a pipe, if it is not absurdly large, as a disk's image is.
 fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     const MOST: u64 = 1 << 30;
     let file = File::open(path)?;
@@ -276,7 +276,7 @@ fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// What a tool printed; bytes that are no UTF-8 are shown, so that no two names become
+/// Decodes the output of a tool; bytes that are no UTF-8 are shown, so that no two names become
 /// one. `>` of Windows' PowerShell writes UTF-16, with a mark before it.
 fn text(bytes: &[u8]) -> Cow<'_, str> {
     let utf_16 = |rest: &[u8], unit: fn([u8; 2]) -> u16| {

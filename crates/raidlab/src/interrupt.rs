@@ -1,7 +1,7 @@
-//! Ctrl-C, SIGTERM, SIGUSR1 and a closed terminal: the first asks the run to stop, within
-//! a job too, the second ends the program at once. The store is consistent either way,
-//! because each row is one transaction. What stands on real disks is taken down after the
-//! first only, so signals that come together count as one: where a terminal is closed, its
+//! Handling of Ctrl-C, SIGTERM, SIGUSR1 and a closed terminal: the first signal asks the run to
+//! stop, within a job too, the second ends the program at once. The store is consistent either
+//! way, because each row is one transaction. Things set up on real disks are taken down after
+//! the first only, so signals that come together count as one: where a terminal is closed, its
 //! shell sends SIGHUP after the kernel has, and timeout(1) sends its signal to the program and
 //! to the program's group.
 
@@ -15,19 +15,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Signals that come so soon after the first one count as that one.
+/// The time after the first signal within which others count as that one.
 const TOGETHER: Duration = Duration::from_secs(1);
 
 static STOP: AtomicBool = AtomicBool::new(false);
-/// Whether what is stopped goes on when the same command is given again.
+/// Whether the stopped work goes on when the same command is given again.
 static GOES_ON: AtomicBool = AtomicBool::new(false);
-/// What to say where the program ends at once.
+/// The words to print where the program ends at once.
 static LEFT: OnceLock<&'static str> = OnceLock::new();
 
-/// Listens from here on; the flag says whether to stop.
+/// Listens for signals from here on; the flag says whether to stop.
 ///
 /// # Errors
-/// When the system does not let us listen.
+/// When the system does not allow it.
 pub fn listen() -> Result<&'static AtomicBool, Failure> {
     static LISTENING: AtomicBool = AtomicBool::new(false);
     if LISTENING.swap(true, Ordering::Relaxed) {
@@ -63,13 +63,13 @@ fn end() -> ! {
     process::exit(exit_code(kind).into())
 }
 
-/// From now on a program that ends at once leaves something, and says `words` of that.
+/// Registers that a program which ends at once leaves something, with the `words` to say of that.
 pub fn leaves(words: &'static str) {
     LEFT.get_or_init(|| words);
 }
 
-/// As [`listen()`], for what goes on when the same command is given again, and stops by
-/// itself after this time.
+/// Listens as [`listen()`] does, for work that goes on when the same command is given again, and
+/// that stops by itself after this time.
 ///
 /// # Errors
 /// As [`listen()`].

@@ -1,4 +1,4 @@
-//! `raidlab kernel`: the kernel of the kernel bench is built, listed, removed.
+//! The command `raidlab kernel`: it builds, lists and removes kernels of the kernel bench.
 
 use crate::failure::{Failure, Kind};
 use crate::{interrupt, output};
@@ -72,7 +72,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// A failure of a build with its remedy.
+/// The failure of a build, with its remedy.
 fn failed(error: BuildError) -> Failure {
     let help = error.help();
     let kind = match error {
@@ -123,7 +123,7 @@ fn build(arguments: &BuildArguments) -> Result<(), Failure> {
     ))
 }
 
-/// Builds, with a word on how far it is.
+/// Carries out a build, with messages on how far it is.
 fn carry_out(build: &Build, stop: &'static AtomicBool) -> Result<Kernel, Failure> {
     output::say(&format!(
         "kernel {} of {}: 7 to 20 minutes on two processors, and up to 4 GB for as long; log: {}",
@@ -140,8 +140,8 @@ fn carry_out(build: &Build, stop: &'static AtomicBool) -> Result<Kernel, Failure
     Ok(kernel)
 }
 
-/// Builds the newest kernel for someone who has none, if there is a terminal and whoever
-/// sits at it wants that; `None` if not.
+/// Offers to build the newest kernel where there is none, if there is a terminal and its user wants
+/// that; `None` if not.
 ///
 /// # Errors
 /// When the build fails.
@@ -150,7 +150,7 @@ pub fn offer(cache: &Cache, with_zfs: bool) -> Result<Option<Kernel>, Failure> {
     if !terminal.is_term() {
         return Ok(None);
     }
-    // What is missing is told before anybody is asked.
+    // Missing tools are reported before the user is asked.
     let build = Build::new(cache.clone(), None, with_zfs).map_err(failed)?;
     output::say(&format!(
         "no kernel has been built for the kernel bench. One of {} takes 7 to 20 minutes, once, \
@@ -164,21 +164,21 @@ pub fn offer(cache: &Cache, with_zfs: bool) -> Result<Option<Kernel>, Failure> {
     }
 }
 
-/// The bar of a build; where standard error is no terminal, a line for each step and each
-/// minute.
+/// The progress bar of a build; where standard error is no terminal, a line for each step
+/// and each minute.
 struct Bar {
     bar: ProgressBar,
     stop: &'static AtomicBool,
     begun: Instant,
     /// The step of the build that is under way.
     step: Step,
-    /// The share of the whole that was done when this one began: one that goes on where it
-    /// was has done something before.
+    /// The share of the whole that was done when this build began: one that goes on where it was
+    /// has done something before.
     first: Option<f64>,
     told: Instant,
 }
 
-/// Between two lines where there is no terminal.
+/// The time between two lines where there is no terminal.
 const LINE: Duration = Duration::from_secs(60);
 
 impl Bar {
@@ -207,7 +207,7 @@ fn position(done: f64) -> u64 {
     (done * 1000.0) as u64
 }
 
-/// The time that is left where a build that began at the share `first` has come to `done`
+/// Estimates the time that is left where a build that began at the share `first` has come to `done`
 /// in `elapsed`; `None` as long as too little is done to tell.
 fn left(first: f64, done: f64, elapsed: Duration) -> Option<Duration> {
     const ENOUGH: f64 = 0.04;
@@ -215,7 +215,7 @@ fn left(first: f64, done: f64, elapsed: Duration) -> Option<Duration> {
     (own >= ENOUGH).then(|| elapsed.mul_f64((1.0 - done).max(0.0) / own))
 }
 
-/// A time as somebody who waits wants it.
+/// A time in words, as precise as a waiting user wants it.
 fn in_words(time: Duration) -> String {
     match time.as_secs() {
         0..60 => "less than a minute".to_owned(),
@@ -223,7 +223,7 @@ fn in_words(time: Duration) -> String {
     }
 }
 
-/// What is left of a time that is told roughly.
+/// The remaining time in rough words.
 fn left_in_words(left: Duration) -> String {
     let about = if left.as_secs() < 60 { "" } else { "about " };
     format!("{about}{} left", in_words(left))

@@ -41,7 +41,7 @@ use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // The kernel of a guest gives its first program words of its own choice.
+    // The kernel of a guest gives its first program arguments of its own choice.
     if raidlab_runs::serve_guest() {
         return ExitCode::SUCCESS;
     }
@@ -91,8 +91,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line; where it is wrong or asks for help, that is said, and this is how
-/// the program ends.
+/// Parses the command line; where it is wrong or asks for help, prints that and returns the code
+/// with which the program ends.
 fn parsed() -> Result<Cli, ExitCode> {
     let words: Vec<_> = std::env::args_os().collect();
     Cli::try_parse_from(&words).map_err(|error| {
@@ -100,9 +100,9 @@ fn parsed() -> Result<Cli, ExitCode> {
             return failure::report(&failure);
         }
         match error.print() {
-            // Help that was asked for must reach its reader as any other output.
+            // Requested help must reach its reader as any other output.
             Err(lost) if !error.use_stderr() => failure::report(&Failure::write_output(lost)),
-            // Nothing is left to be done if standard error fails.
+            // A failure of standard error itself cannot be reported.
             _ => u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
         }
     })

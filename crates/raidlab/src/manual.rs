@@ -1,4 +1,5 @@
-//! `raidlab manual`: pages for man(1), made from the definition of the command line.
+//! The command `raidlab manual`: it prints pages for man(1), made from the definition of
+//! the command line.
 
 use crate::failure::{EXIT_CODES, Failure, Kind};
 use crate::output;
@@ -31,7 +32,7 @@ pub fn manual(arguments: &Arguments, raidlab: Command) -> Result<(), Failure> {
     output::print_bytes(&page)
 }
 
-/// A page as man(1) reads it.
+/// Makes a page as man(1) reads it.
 fn page(root: &Command, path: &[String]) -> Result<Vec<u8>, Failure> {
     let mut command = root;
     for name in path {

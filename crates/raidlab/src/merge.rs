@@ -1,4 +1,4 @@
-//! `raidlab merge`: shards of a run put together into one store.
+//! The command `raidlab merge`: it puts shards of a run together into one store.
 
 use crate::failure::{Failure, Kind};
 use crate::run::terminal::Terminal;
@@ -41,7 +41,7 @@ pub struct Arguments {
 /// Puts shards together.
 ///
 /// # Errors
-/// When a file is none of them, one is missing, or the store cannot be written.
+/// When a file is no shard, one is missing, or the store cannot be written.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let is_plan = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "json");
     let (plans, shards): (Vec<_>, Vec<_>) = arguments.files.iter().partition(is_plan);

@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Prints to standard output, all at once. What a terminal would obey is shown, but for
+/// Prints to standard output, all at once. Characters that a terminal would obey are shown, but for
 /// colours: names of arrays and disks, texts of files and tools go through here.
 ///
 /// # Errors
@@ -29,7 +29,7 @@ pub fn json(value: &impl Serialize) -> Result<String, Failure> {
     Ok(visible_json(&line).into_owned())
 }
 
-/// As [`print()`], for what need not be text.
+/// Prints bytes, which need not be text, as [`print()`] does.
 ///
 /// # Errors
 /// When standard output does not take it.
@@ -41,13 +41,13 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
         .map_err(Failure::write_output)
 }
 
-/// Says something on standard error, which may be closed.
+/// Prints a message on standard error, which may be closed.
 pub fn say(text: &str) {
     writeln!(io::stderr().lock(), "{}", visible_lines(text)).ok();
 }
 
-/// Asks on the terminal whether to go on, before something is lost. `help` says how one
-/// consents where nobody can be asked.
+/// Asks on the terminal whether to go on, before something is lost. `help` says how to consent
+/// where there is no terminal to ask at.
 ///
 /// # Errors
 /// When there is no consent.
@@ -67,7 +67,7 @@ pub fn consent(question: &str, help: &str) -> Result<(), Failure> {
     }
 }
 
-/// A bar of this length.
+/// A progress bar of this length.
 pub fn bar(length: u64, template: &str) -> ProgressBar {
     let bar = ProgressBar::new(length);
     // A template that is wrong would be a defect; the default serves.
@@ -77,7 +77,7 @@ pub fn bar(length: u64, template: &str) -> ProgressBar {
     bar
 }
 
-/// How tables are to be printed on this standard output.
+/// The style of tables on this standard output.
 pub fn style() -> Style {
     let terminal = Term::stdout();
     let attended = terminal.is_term();
@@ -137,12 +137,12 @@ pub fn write_or_print(path: &Path, format: Format, bytes: &[u8]) -> Result<(), F
     Ok(())
 }
 
-/// What stands for standard output where a file is asked for.
+/// The path that stands for standard output where a file is asked for.
 const STANDARD_OUTPUT: &str = "-";
 
-/// Checks, before anything is done, that files of these formats may stand where these
-/// options say. Of a store only that none of the others has its name: what is in it, the
-/// store tells.
+/// Checks, before anything is done, that files of these formats may stand where these options
+/// say. Of a store it only checks that none of the others has its name: the store itself
+/// judges its contents.
 ///
 /// # Errors
 /// When something else stands there, or two of them are one file.

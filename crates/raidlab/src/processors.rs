@@ -1,4 +1,5 @@
-//! `raidlab processors`: what computing can cost on a modelled host.
+//! The command `raidlab processors`: it lists, shows and measures the costs of computing on
+//! a modelled host.
 
 use crate::failure::{Failure, Kind};
 use crate::output;
@@ -42,7 +43,7 @@ pub struct Arguments {
     reads_from: Option<PathBuf>,
 }
 
-/// Lists or shows.
+/// Lists the processors, or shows one.
 ///
 /// # Errors
 /// When there is no such processor, or its file is wrong.

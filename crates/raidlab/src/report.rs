@@ -1,4 +1,4 @@
-//! `raidlab report`: what a store holds, shown again, exported, deleted.
+//! The command `raidlab report`: it shows, exports and deletes runs of a store.
 
 use crate::failure::Failure;
 use crate::{claims, output};
@@ -70,7 +70,7 @@ pub struct Arguments {
     delete: Option<String>,
 }
 
-/// The HTML page of a run.
+/// Makes the HTML page of a run.
 ///
 /// # Errors
 /// When a value has no form in it.
@@ -146,7 +146,7 @@ pub fn report(arguments: &Arguments) -> Result<(), Failure> {
     output::print(&text(&data))
 }
 
-/// Deletes a run, unless it is being measured: it would be taken from under whoever does.
+/// Deletes a run, unless it is being measured: the measurement would lose it.
 fn delete(store: &mut Store, path: &Path, name: &str) -> Result<(), Failure> {
     let found = store.run_by_name(name)?;
     let unfinished = found.run.finished.is_none();
@@ -156,10 +156,10 @@ fn delete(store: &mut Store, path: &Path, name: &str) -> Result<(), Failure> {
     output::print(&format!("deleted run {name} with its {rows} rows\n"))
 }
 
-/// What goes into a file.
+/// A function that makes the contents of an exported file from a run.
 type Export = fn(&RunData) -> Result<Vec<u8>, Failure>;
 
-/// Measurements in a format of the store's.
+/// Prints measurements in a format of the store's.
 fn rows(
     data: &RunData,
     export: fn(&mut Vec<u8>, &[Measurement]) -> Result<(), ExportError>,
@@ -169,7 +169,7 @@ fn rows(
     Ok(bytes)
 }
 
-/// A run's tables, then what else its reader must know.
+/// A run's tables, followed by the remarks that their reader must know.
 pub fn text(data: &RunData) -> String {
     let mut text = raidlab_report::terminal(data, &output::style());
     for note in data.notes.iter().filter(|note| note.class == REMARK) {

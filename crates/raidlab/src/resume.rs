@@ -1,4 +1,4 @@
-//! `raidlab resume`: an interrupted run goes on where it was.
+//! The command `raidlab resume`: it goes on with an interrupted run where that was.
 
 use crate::failure::{Failure, Kind};
 use crate::run::{self, Manner};

@@ -1,6 +1,6 @@
-//! `raidlab run`: a suite or a job file on a bench, kept in a store, shown in
-//! tables and as a page. What is done is in `raidlab_runs`; here is what is typed, and
-//! what is shown.
+//! The command `raidlab run`: it runs a suite or a job file on a bench, keeps the run in a store,
+//! and shows it in tables and as a page. The work is done in `raidlab_runs`; here are the arguments
+//! and the output.
 
 mod asked;
 mod progress;
@@ -71,15 +71,15 @@ struct Part {
     stop_after: Option<Duration>,
 }
 
-/// What a shard does not give. clap does not ask for the shard that an option requires where
-/// one of these rules it out.
+/// Options of outputs that a shard does not give. clap does not ask for the shard that an option
+/// requires where one of these rules it out.
 const NO_SHARD: [&str; 3] = ["plan_only", "report", "json"];
 
-/// Above what is for many machines.
+/// The heading above options for many machines.
 const MANY: &str = "On many machines";
 
 impl Arguments {
-    /// What is asked for.
+    /// The request that these arguments make.
     pub fn asked(&self) -> Asked {
         Asked {
             typed: self.wanted.options.clone(),
@@ -88,11 +88,10 @@ impl Arguments {
     }
 }
 
-/// Runs a suite or a job file, or says what would be done.
+/// Runs a suite or a job file, or shows the plan.
 ///
 /// # Errors
-/// When the input is wrong, an experiment or an output fails, or the user
-/// stops it.
+/// When the input is wrong, an experiment or an output fails, or the user stops it.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (manner, dry_run) = (&arguments.manner, arguments.dry_run);
     let plan_only = arguments.plan_only.as_deref();
@@ -179,12 +178,12 @@ fn say_left_out(ready: &Ready<'_>) {
     }
 }
 
-/// Does a part of a run, if it is not there already.
+/// Does one shard of a run, if it is not there already.
 fn carry_out_shard(ready: &Ready<'_>, shard: Shard, file: &Path) -> Result<(), Failure> {
     let name = visible_path(file);
     if ready.is_there()? {
-        // Whoever was killed as soon as the file had its name left its lock, which a list of the
-        // folder's files would give to `merge`. Taken and given back, it is gone.
+        // A program that was killed as soon as the file had its name left its lock, which a list of
+        // the folder's files would give to `merge`. Taking it and giving it back removes it.
         drop(lock_store(&Shard::part_of(file)));
         output::say(&format!("shard {shard} is whole already: {name}"));
         return Ok(());
@@ -199,12 +198,12 @@ fn carry_out_shard(ready: &Ready<'_>, shard: Shard, file: &Path) -> Result<(), F
 }
 
 impl Outputs {
-    /// Where the page goes, if one is wanted.
+    /// The path of the page, if one is wanted.
     fn page(&self) -> Option<&Path> {
         (!self.no_report).then_some(self.report.as_path())
     }
 
-    /// Tables, the page, and where everything is.
+    /// Shows the tables, writes the page, and says where everything is.
     fn show(&self, store: &Store, run: &str) -> Result<(), Failure> {
         let data = claims::with_verdicts(store, run)?;
         if !self.json {
@@ -224,7 +223,7 @@ impl Outputs {
         output::print(&format!("\n{places}"))
     }
 
-    /// The paths of all that the run has written, for people.
+    /// The paths of all files that the run has written, for people.
     fn places(&self, run: &str) -> String {
         let absolute = |path: &Path| {
             visible_path(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))

@@ -1,4 +1,4 @@
-//! `raidlab simulate`: fault simulation of raidlab's own array.
+//! The command `raidlab simulate`: it does fault simulation of raidlab's own array.
 
 mod parts;
 
@@ -16,18 +16,18 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Seeds between two looks whether to stop.
+/// The number of seeds between two looks whether to stop.
 const BATCH: u64 = 500;
-/// Runs that shrinking a failing script may take.
+/// The number of runs that shrinking a failing script may take.
 const SHRINKING: usize = 600;
-/// Failing seeds that are told.
+/// The number of failing seeds that are reported.
 const TOLD: usize = 20;
-/// Above what is for many machines.
+/// The heading above options for many machines.
 const MANY: &str = "On many machines";
 /// The commit that this program was made of.
 const COMMIT: &str = env!("RAIDLAB_COMMIT");
 
-/// What is not cut into shards.
+/// Options whose work is not cut into shards.
 const NO_SHARD: [&str; 4] = ["replay", "exhaustive", "reach", "merge"];
 
 /// Arguments of `raidlab simulate`.
@@ -115,7 +115,7 @@ pub struct Arguments {
     merge: Vec<PathBuf>,
 }
 
-/// Breaks raidlab's own array in virtual time, and says what was found.
+/// Breaks raidlab's own array in virtual time, and reports the findings.
 ///
 /// # Errors
 /// When a promise was broken, or it was interrupted.
@@ -223,11 +223,11 @@ fn many(arguments: &Arguments, filter: &Filter, stop: &AtomicBool) -> Result<(),
     Ok(())
 }
 
-/// What was counted of many seeds.
+/// The counts over many seeds, as they are printed.
 struct Counted<'a> {
     /// The first seed.
     from: u64,
-    /// The seed behind the last.
+    /// The seed behind the last one.
     at: u64,
     statistics: &'a Statistics,
     broken: &'a [u64],
@@ -236,7 +236,7 @@ struct Counted<'a> {
 }
 
 impl Counted<'_> {
-    /// Prints it, and what else there is to say behind it.
+    /// Prints the counts, followed by `more`.
     ///
     /// # Errors
     /// When a promise was broken.
@@ -261,17 +261,17 @@ impl Counted<'_> {
     }
 }
 
-/// That so many seeds broke a promise.
+/// The sentence that so many seeds broke a promise.
 fn broke(seeds: usize) -> String {
     format!("{} broke a promise", count(seeds, "seed", "seeds"))
 }
 
-/// What to type to see what a seed broke.
+/// The command to type to see what a seed broke.
 fn again(options: &str, seed: u64) -> String {
     format!("`raidlab simulate{options} --replay {seed}` shows one")
 }
 
-/// How often each deed met each state, and what never met.
+/// A table of how often each deed met each state, and the pairs that never met.
 fn reach(reach: &Reach) -> String {
     let mut head = vec!["deed", "times"];
     head.extend(State::ALL.map(State::name));
@@ -320,7 +320,7 @@ fn options(arguments: &Arguments) -> String {
 /// The scripts of one small array.
 struct Row {
     array: &'static str,
-    /// How many there are, and how many have run.
+    /// The number of the array's scripts, and the number that have run.
     scripts: usize,
     ran: usize,
     sum: Enumerated,

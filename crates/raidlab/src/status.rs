@@ -1,4 +1,4 @@
-//! `raidlab status`: how far the shards of a run are.
+//! The command `raidlab status`: it shows how far the shards of a run are.
 
 use crate::failure::Failure;
 use crate::output;
@@ -91,8 +91,8 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// What the scheduler says of shards that were submitted, by their numbers, and of the
-/// merge. The files are what counts: where it does not answer, that is said.
+/// Asks the scheduler about the shards that were submitted, by their numbers, and about the merge.
+/// The files are what counts: where the scheduler does not answer, that is said.
 fn asked(folder: &Path) -> (BTreeMap<u32, Task>, Option<Task>) {
     let asked = || -> Result<_, Failure> {
         let Some(submission) = Submission::of(folder)? else {
@@ -111,7 +111,7 @@ fn asked(folder: &Path) -> (BTreeMap<u32, Task>, Option<Task>) {
     })
 }
 
-/// What the scheduler says of a task, and its last error where it failed.
+/// The scheduler's state of a task in words, and its last error where it failed.
 fn in_words(folder: &Path, name: &str, task: &Task) -> String {
     let error = task.has_failed().then(|| why(folder, name)).flatten();
     let words = format!("{} {}", task.state, task.reason);
@@ -121,7 +121,7 @@ fn in_words(folder: &Path, name: &str, task: &Task) -> String {
     }
 }
 
-/// A state's name, and what else is known.
+/// A state's name, and further words on it.
 fn words(state: &State) -> (&'static str, String) {
     match state {
         State::Whole(experiments, end) => {

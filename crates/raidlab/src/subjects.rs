@@ -1,4 +1,5 @@
-//! `raidlab subjects`: what can be measured.
+//! The command `raidlab subjects`: it lists and shows the arrays, pools and disks that
+//! can be measured.
 
 use crate::failure::Failure;
 use crate::output;
@@ -25,7 +26,7 @@ pub struct Arguments {
     hosts: bool,
 }
 
-/// Lists or shows.
+/// Lists the subjects, or shows one.
 ///
 /// # Errors
 /// When there is no such subject or its file is wrong.
@@ -91,7 +92,7 @@ const fn kind(kind: SubjectKind) -> &'static str {
     }
 }
 
-/// Settings with their sources.
+/// Prints settings with their sources.
 fn settings(settings: &[Setting]) -> String {
     let rows = settings.iter().map(|setting| {
         vec![

@@ -1,4 +1,4 @@
-//! `raidlab submit`: the shards of a run handed to a scheduler.
+//! The command `raidlab submit`: it hands the shards of a run to a scheduler.
 
 use crate::failure::Failure;
 use crate::output;

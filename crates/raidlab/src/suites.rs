@@ -1,4 +1,4 @@
-//! `raidlab suites`: what can be run.
+//! The command `raidlab suites`: it lists and shows the suites that can be run.
 
 use crate::failure::Failure;
 use crate::output;
@@ -25,7 +25,7 @@ pub struct Arguments {
     fio_options: bool,
 }
 
-/// Lists or shows.
+/// Lists the suites, or shows one.
 ///
 /// # Errors
 /// When there is no such suite or its file is wrong.
@@ -52,7 +52,7 @@ pub fn suites(arguments: &Arguments) -> Result<(), Failure> {
     output::print(&format!("{}{description}", suite.plan()))
 }
 
-/// fio's options as a table.
+/// A table of fio's options.
 fn options() -> String {
     let rows = fio_options().into_iter().map(|option| {
         let model = match option.honoured {
@@ -69,7 +69,7 @@ fn options() -> String {
 /// The text of a file that has just been read without complaint.
 ///
 /// # Errors
-/// When it is gone.
+/// When the file is gone.
 pub fn source(kind: Kind, name: &str) -> Result<String, Failure> {
     match raidlab_data::text(kind.folder(), name) {
         Some(text) => Ok(text.to_owned()),

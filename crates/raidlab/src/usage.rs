@@ -1,9 +1,9 @@
-//! A command line that cannot be read, in the form of every other error: what is wrong,
+//! Errors of a command line that cannot be read, in the form of every other error: what is wrong,
 //! and what to type instead.
 //!
-//! clap says what it met; the remedy is looked for where people's mistakes come from: a
-//! letter left out, an option of another command, an option of fio's, which belongs in
-//! a job, and a suite's name without a command before it.
+//! clap says what it met; the remedy is looked for where people's mistakes come from: a letter left
+//! out, an option of another command, an option of fio's, which belongs in a job, and a suite's
+//! name without a command before it.
 
 use crate::cli::Cli;
 use crate::failure::{Failure, Kind};
@@ -14,8 +14,8 @@ use raidlab_store::text::visible_path;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The failure that `error`, met in reading `words` (the program's name first), is. None
-/// for help and versions, which were asked for.
+/// Turns an `error`, met in reading `words` (the program's name first), into a failure. `None` for
+/// help and versions, which were asked for.
 pub fn failure(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
     let mut root = Cli::command();
     root.build();
@@ -42,7 +42,7 @@ pub fn failure(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
         }
         ErrorKind::ValueValidation => {
             let why = std::error::Error::source(error)?.to_string();
-            // The standard library's words for a number that is none.
+            // The standard library's words for text that is no number.
             let why = match why.as_str() {
                 "invalid digit found in string" | "cannot parse integer from empty string" => {
                     "it takes a whole number"
@@ -81,7 +81,8 @@ pub fn failure(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
     Some(Failure::words(Kind::Usage, wrong).help(help))
 }
 
-/// Words that are no UTF-8 where text is wanted; clap does not tell which it was.
+/// The failure for words that are no UTF-8 where text is wanted; clap does not tell which
+/// word it was.
 fn no_utf_8(words: &[OsString]) -> (String, String) {
     let bytes = words.iter().filter(|word| word.to_str().is_none());
     let shown = bytes.map(|word| visible_path(Path::new(word)));
@@ -93,7 +94,7 @@ fn no_utf_8(words: &[OsString]) -> (String, String) {
     )
 }
 
-/// What clap tells of this kind.
+/// The texts of this kind in the context of clap's error.
 fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
     match error.get(kind) {
         Some(ContextValue::String(text)) => vec![text.clone()],
@@ -106,7 +107,7 @@ fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
 struct Place<'a> {
     root: &'a Command,
     command: &'a Command,
-    /// As it is typed: `raidlab kernel build`.
+    /// The command as it is typed: `raidlab kernel build`.
     typed: String,
 }
 
@@ -131,7 +132,7 @@ impl<'a> Place<'a> {
         format!("`{}`", self.typed)
     }
 
-    /// What is missing, and of what: an option may need another one.
+    /// The failure that an argument is missing, and the option that needs it, if there is one.
     fn missing(&self, missing: &str, words: &[OsString]) -> (String, String) {
         match self.option_that_needs(words) {
             Some(option) => (format!("`{option}` needs {missing}"), self.help()),
@@ -139,7 +140,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The option without which nothing would be missing of what was typed.
+    /// The option without which no argument would be missing among the typed words.
     fn option_that_needs(&self, words: &[OsString]) -> Option<String> {
         let name = |word: &OsString| {
             let word = word.to_str().filter(|word| word.starts_with("--"))?;
@@ -183,7 +184,7 @@ impl<'a> Place<'a> {
         format!("for example: `{example}`; `{} --help` has more", self.typed)
     }
 
-    /// A word that the command has no place for.
+    /// The failure for a word that the command has no place for.
     fn unknown(&self, word: &str) -> (String, String) {
         let Some(option) = word.strip_prefix("--").filter(|name| !name.is_empty()) else {
             let usage = self.command.clone().render_usage().to_string();
@@ -224,7 +225,7 @@ impl<'a> Place<'a> {
         (format!("{wrong}{}", nearby(word, &known)), self.help())
     }
 
-    /// A word where the name of a command must be.
+    /// The failure for a word that stands in the place of a command's name.
     fn no_command(&self, word: &str) -> (String, String) {
         let known: Vec<String> = self
             .command

@@ -8,7 +8,7 @@ use raidlab_report::{RunData, Style, compare, html, markdown, terminal};
 use std::error::Error;
 use std::path::Path;
 
-/// The bench again with reads that became faster.
+/// The same bench with faster reads.
 fn upgraded() -> RunData {
     let mut data = made_up::bench::data();
     data.run.name = "20261128T061500Z-bench-sample".to_owned();

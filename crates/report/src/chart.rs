@@ -1,13 +1,12 @@
 //! The charts, as `plotly.js` figures in JSON.
 //!
-//! Which charts there are follows from what the run varies ([`crate::compute::shape`]),
-//! not from names of jobs or classes: figures lie along the quantity in which jobs differ,
-//! along the number of members where subjects differ in it, around the events that the
-//! arrays met; jobs that stand alone are bars. A figure is one panel or several beside
-//! each other; the page has the titles, units and legends, so that only axes and marks
-//! have to fit into a panel. Figures name theme colours (`theme:ink`) where they follow
-//! light and dark; the page's script puts in the style sheet's values. A subject has one
-//! look everywhere.
+//! The choice of charts follows from what the run varies ([`crate::compute::shape`]), not from
+//! names of jobs or classes: figures are drawn along the quantity in which jobs differ, along the
+//! number of members where subjects differ in it, or around events of the arrays; other jobs are
+//! bars. A figure is one panel or several beside each other; the page has the titles, units and
+//! legends, so that only axes and marks have to fit into a panel. Figures name theme colours
+//! (`theme:ink`) where they follow light and dark; the page's script puts in the style sheet's
+//! values. A subject has one look everywhere.
 
 mod balance;
 mod bars;
@@ -33,35 +32,35 @@ pub(crate) use timeline::TimelineFigures;
 /// A chart for the page.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Figure {
-    /// The figure's name in the page, which no other has.
+    /// The figure's identifier, unique in the page.
     pub id: String,
-    /// The heading of the chart: what its values are of.
+    /// The heading of the chart, which names its values.
     pub title: String,
-    /// How to read it; may be empty.
+    /// A caption on how to read the chart; may be empty.
     pub caption: String,
-    /// What the values are and which way is better: `iops, more is better`; may be empty.
+    /// The unit of the values and which way is better: `iops, more is better`; may be empty.
     pub unit: String,
-    /// Whether it takes the whole width of a wide page.
+    /// Whether the chart takes the whole width of a wide page.
     pub wide: bool,
-    /// The series and what other marks mean.
+    /// The legend: the series and the meaning of other marks.
     pub legend: Vec<Key>,
-    /// Whether the reader may choose a logarithmic scale: values over time are near zero
-    /// too, and neither scale shows all of them.
+    /// Whether the reader may choose a logarithmic scale: values over time are also near zero, and
+    /// neither scale shows all of them.
     pub scales: bool,
-    /// The panels of the chart, which stand side by side where there is room.
+    /// The panels of the chart, side by side where there is room.
     pub panels: Vec<Panel>,
 }
 
 /// One plot of a figure.
 #[derive(Debug, Serialize)]
 pub(crate) struct Panel {
-    /// The plot's name in the page, which no other has.
+    /// The plot's identifier, unique in the page.
     pub id: String,
-    /// What sets it apart from the figure's others; empty for the only one.
+    /// The title of the panel; empty for an only one.
     pub title: String,
-    /// How high it is in the page, in CSS pixels.
+    /// The height of the plot in the page, in CSS pixels.
     pub height: usize,
-    /// `data` and `layout`; what all plots have in common is not in it.
+    /// The plot's `data` and `layout`, without what all plots have in common.
     #[serde(skip)]
     pub plot: Value,
 }
@@ -69,11 +68,11 @@ pub(crate) struct Panel {
 /// An entry of a legend.
 #[derive(Debug, Serialize)]
 pub(crate) struct Key {
-    /// What the mark stands for, as the legend says it.
+    /// The meaning of the mark, as the legend has it.
     pub name: String,
     /// A picture of the mark, as SVG.
     pub swatch: String,
-    /// Whether it is a series, which a click hides and shows.
+    /// Whether the entry is a series, which a click hides and shows.
     pub series: bool,
 }
 
@@ -86,7 +85,7 @@ impl Key {
         }
     }
 
-    /// An entry that tells what a kind of mark means.
+    /// An entry that explains a kind of mark.
     fn explains(name: &str, swatch: String) -> Self {
         Self {
             series: false,
@@ -95,7 +94,7 @@ impl Key {
     }
 }
 
-/// Every chart of rates and members that the run has the figures for, in reading order.
+/// All charts of rates and members for which the run has figures, in reading order.
 pub(crate) fn figures(data: &RunData, view: &View<'_>) -> Vec<Figure> {
     let (mut all, latencies) = ladders::figures(data, view);
     all.extend(passages::along_sync(data, view));
@@ -108,7 +107,7 @@ pub(crate) fn figures(data: &RunData, view: &View<'_>) -> Vec<Figure> {
     all
 }
 
-/// How latencies are spread: many panels, which the page folds away.
+/// The charts of the distributions of latencies: many panels, which the page folds away.
 pub(crate) fn distributions(data: &RunData, view: &View<'_>) -> Vec<Figure> {
     distribution::figures(data, view)
 }

@@ -1,10 +1,9 @@
-//! Runs against each other: what differs between them, and what that did.
+//! Comparison of runs: the differences between them, and their effect on the figures.
 //!
-//! Rows are the same where suite, job, operation, part, subject and file
-//! system are, and, as soon as a run has several, the host. The first run is
-//! the base. Each row's verdict rests on its repetitions, or on its one-second
-//! series where it was measured once; the rows of a run are corrected together
-//! for being many. Figures that an audit struck out are shown and not compared.
+//! Rows match by suite, job, operation, part, subject and file system and, if a run has several,
+//! the host. The first run is the base. Each row's verdict rests on its repetitions, or on its
+//! one-second series where it was measured once; the rows of a run are corrected together for being
+//! many. Figures that an audit struck out are shown and not compared.
 
 mod agreement;
 mod differences;
@@ -37,61 +36,60 @@ use raidlab_statistics::{Change, Comparison, Correction, Verdict, correct_table}
 use raidlab_store::{Finding, Measurement, MemberUse, Severity};
 use serde::Serialize;
 
-/// Up to so many rows each verdict is read on its own (Holm); of more the
-/// whole is read for patterns (Benjamini and Hochberg).
+/// The number of rows up to which each verdict is read on its own (Holm); more are read for
+/// patterns (Benjamini and Hochberg).
 const FEW_ROWS: usize = 20;
 
-/// Several runs, row by row.
+/// Several runs, compared row by row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunComparison {
     /// The runs; the first is the base.
     pub runs: Vec<ComparedRun>,
-    /// What is not the same in all of them, apart from the figures.
+    /// The differences between the runs, apart from the figures.
     pub differences: Vec<Difference>,
-    /// Every row; what differs most and surest comes first.
+    /// The rows, the largest and surest differences first.
     pub rows: Vec<ComparedRow>,
-    /// How verdicts were corrected for their number, in words.
+    /// The correction of the verdicts for their number, in words.
     pub correction: String,
-    /// Of each run after the base, how far it agrees with it, where bounds were
-    /// declared.
+    /// The agreement of each run with the base, where bounds were declared.
     pub agreements: Vec<Agreement>,
 }
 
-/// A run's head, with how its rows stand to the base's.
+/// A compared run, with the counts of its verdicts against the base.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ComparedRun {
     /// The run's name.
     pub name: String,
     /// The suite's title.
     pub title: String,
-    /// Start, RFC 3339 in UTC.
+    /// The start, RFC 3339 in UTC.
     pub started: String,
-    /// `model`, `host`, ...
+    /// The bench: `model`, `host`, ...
     pub bench: String,
-    /// Rows better than the base's; 0 for the base.
+    /// The number of rows better than the base's; 0 for the base.
     pub better: usize,
-    /// Rows worse than the base's; 0 for the base.
+    /// The number of rows worse than the base's; 0 for the base.
     pub worse: usize,
-    /// Rows whose figure does not differ from the base's in a way that matters.
+    /// The number of rows whose figures do not differ from the base's in a way that matters.
     pub same: usize,
-    /// Rows whose figures give no answer.
+    /// The number of rows whose figures give no answer.
     pub cannot_tell: usize,
 }
 
-/// Something of the surroundings that is not the same in all runs.
+/// A difference between the runs' surroundings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What kind of thing differs: `run`, `tool`, `environment` or `setting`.
+    /// The kind of difference: `run`, `tool`, `environment` or `setting`.
     pub kind: &'static str,
-    /// What it belongs to: `md/ext4`; empty for the whole run.
+    /// The subject that it belongs to: `md/ext4`; empty for the whole run.
     pub place: String,
     /// The name of the setting or fact.
     pub name: String,
-    /// Its value in each run; empty where it is not known.
+    /// The value in each run; empty where it is not known.
     pub values: Vec<String>,
 }
 
-/// One row in every run.
+/// A row, compared over all runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedRow {
     /// The job's name, with operation and part where there are several.
@@ -100,56 +98,54 @@ pub struct ComparedRow {
     pub title: String,
     /// The job's class.
     pub class: String,
-    /// Its place in the first run that has it.
+    /// The row's position in the first run that has it.
     #[serde(skip)]
     pub(crate) position: usize,
-    /// Whether it is what arrays did in the background, and not a job.
+    /// Whether the row is of background work of arrays, and not of a job.
     #[serde(skip)]
     pub(crate) in_background: bool,
-    /// Subject, file system and host, as far as they are not the same
-    /// everywhere.
+    /// The subject, file system and host, as far as they differ between rows.
     pub place: String,
     /// The unit of the figures.
     pub unit: &'static str,
-    /// Whether more is better; of times less is.
+    /// Whether more is better; for times less is.
     pub more_is_better: bool,
     /// The figure of each run, in the order of the runs; `None` for a run without this row.
     pub cells: Vec<Option<ComparedCell>>,
 }
 
-/// The figure that one run has in a row.
+/// The figure of one run in a row.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ComparedCell {
     /// The figure in the row's unit.
     pub value: f64,
-    /// The same, printed; of disks that nobody fitted with the band around it.
+    /// The figure printed; for disks that were not fitted with its band.
     pub text: String,
-    /// How many repetitions the figure is made of.
+    /// The number of repetitions behind the figure.
     pub repetitions: usize,
-    /// Whether it is a time that had not ended.
+    /// Whether the figure is a time that had not ended.
     pub at_least: bool,
-    /// Whether there is a figure: a rate of 0 may be one that nobody told.
+    /// Whether there is a figure: a rate of 0 may be unreported.
     pub told: bool,
-    /// Whether the run's audit struck it out.
+    /// Whether the run's audit struck out the figure.
     pub struck: bool,
-    /// Signs and rules of fatal findings and warnings: `✗ C1`.
+    /// The signs and rules of fatal findings and warnings: `✗ C1`.
     pub marks: Vec<String>,
-    /// What each member did, of several repetitions in the one nearest to the
-    /// median.
+    /// The use of each member; with several repetitions that of the one nearest to the median.
     pub members: Vec<MemberCounts>,
-    /// How it stands to the base; `None` for the base, and where either is
-    /// struck out or not there.
+    /// The verdict against the base; `None` for the base, and where either figure is struck
+    /// out or missing.
     pub verdict: Option<ComparedVerdict>,
 }
 
-/// How a figure stands to the base's.
+/// The verdict on a figure against the base's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedVerdict {
     /// Whether the other run is better, worse, or cannot be told from the base.
     pub answer: Answer,
     /// The other run's figure divided by the base's.
     pub ratio: f64,
-    /// The change as a bare percent: `+12 %`.
+    /// The change as a plain percentage: `+12 %`.
     pub percent: String,
     /// The answer in words, with its interval.
     pub words: String,
@@ -165,7 +161,7 @@ pub enum Answer {
     Worse,
     /// The two do not differ in a way that matters.
     Same,
-    /// No answer from these figures.
+    /// The figures give no answer.
     CannotTell,
 }
 
@@ -219,8 +215,8 @@ pub fn compare(runs: &[RunData]) -> Result<RunComparison, ReportError> {
 }
 
 impl RunComparison {
-    /// Also says what the jobs of these runs were asked differently. `load_option`: the option
-    /// that a fact of a job is, if it shapes the load.
+    /// Adds the differences between the options of the runs' jobs. `load_option`: returns the
+    /// option behind a fact of a job, if it shapes the load.
     #[must_use]
     pub fn with_options(mut self, runs: &[RunData], load_option: fn(&str) -> Option<&str>) -> Self {
         self.differences
@@ -228,8 +224,8 @@ impl RunComparison {
         self
     }
 
-    /// Judges every cell by these bounds too: what prints the comparison shows how
-    /// far each run agrees with the base, with the members' counts.
+    /// Adds the agreement of each run with the base: every cell is judged by these bounds, and
+    /// printed with the members' counts.
     #[must_use]
     pub fn within(mut self, bounds: &[Bound]) -> Self {
         if !bounds.is_empty() {
@@ -298,7 +294,7 @@ fn compared_row(
     }
 }
 
-/// The unit that all runs have figures in: bytes as soon as one has only them.
+/// The unit in which all runs have figures: bytes as soon as one run has only them.
 fn rate(found: &[Option<Found<'_, '_>>]) -> Rate {
     let rates = || found.iter().flatten().map(|found| found.row.rate);
     let bytes = rates().find(|rate| rate.is_bytes());
@@ -328,8 +324,7 @@ fn shown<'a>(found: Option<Found<'_, 'a>>) -> Option<&'a Measurement> {
     Some(row.cells[column]?.m)
 }
 
-/// Fills in the verdicts of one run against the base; says how they were
-/// corrected.
+/// Fills in the verdicts of one run against the base; returns how they were corrected.
 fn judge(
     runs: &[RunData],
     run: usize,
@@ -343,7 +338,7 @@ fn judge(
         let (Some(own_base), Some(own_other)) = *pair else {
             continue;
         };
-        // What some repetitions took says nothing where the middle one had not ended.
+        // Repetitions decide nothing where the middle one had not ended.
         if [own_base, own_other].into_iter().any(goes_on) {
             continue;
         }
@@ -373,7 +368,7 @@ fn judge(
     };
     correct_table(&mut table, correction);
     let modelled = base.run.bench == MODEL_BENCH && other.run.bench == MODEL_BENCH;
-    // Another seed is another choice of angles and places: that is chance.
+    // Another seed makes another choice of disk angles and places, which is chance.
     let modelled = modelled && base.run.seed == other.run.seed;
     let rows_better: Vec<bool> = rows.iter().map(|row| row.more_is_better).collect();
     for (place, comparison) in places.into_iter().zip(table) {
@@ -393,8 +388,8 @@ fn judge(
     format!("The verdicts of {judged} rows are corrected together ({words}).")
 }
 
-/// A verdict for showing. Between runs of a model with the same seed there is no chance:
-/// every difference is one; `modelled`: whether more is better between such runs.
+/// A verdict in printable form. Between runs of a model with the same seed there is no chance, so
+/// every difference counts; `modelled`: whether more is better between such runs.
 fn verdict(
     base: f64,
     other: f64,
@@ -429,7 +424,8 @@ fn verdict(
 }
 
 impl ComparedVerdict {
-    /// The same, unless what is not known of the disks leaves it open.
+    /// Turns the verdict into "cannot tell" where the unknown properties of the disks
+    /// leave it open.
     fn unless_open(mut self, limits: Option<Limits>) -> Self {
         let open = limits.filter(|limits| limits.leave_open(self.ratio));
         let differs = matches!(self.answer, Answer::Better | Answer::Worse);
@@ -441,7 +437,7 @@ impl ComparedVerdict {
     }
 }
 
-/// A figure; of a time that had not ended that it is more.
+/// Formats a figure; for a time that had not ended as a lower bound.
 fn figure_text(rate: Rate, cell: Cell<'_>, value: f64) -> String {
     let more = if cell.at_least { ">" } else { "" };
     format!("{more}{}", rate.words(cell.m, value))

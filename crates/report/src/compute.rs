@@ -1,5 +1,5 @@
-//! Everything a report computes. No number in a report is typed: percents,
-//! errors, bands and shares are all made here from measurements.
+//! Everything a report computes. No number in a report is written by hand: percents, errors, bands
+//! and shares are all made here from measurements.
 
 pub(crate) mod accuracy;
 pub(crate) mod balance;

@@ -1,4 +1,4 @@
-//! What a report is made from.
+//! The data of a run that a report is made from.
 
 use raidlab_store::text::{EachText, visible_lines};
 use raidlab_store::{
@@ -7,10 +7,10 @@ use raidlab_store::{
 };
 use std::borrow::Cow;
 
-/// A run with everything a reader may want to know about it.
+/// A run with all data that a report may show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunData {
-    /// What was run, where and when.
+    /// The run's head: suite, bench, time.
     pub run: Run,
     /// The settings in force.
     pub settings: Vec<Setting>,
@@ -22,11 +22,11 @@ pub struct RunData {
     pub observations: Vec<Observation>,
     /// The commands that ran.
     pub commands: Vec<CommandRecord>,
-    /// The time lines of the run's experiments: what happened, and when.
+    /// The events on the time lines of the run's experiments.
     pub events: Vec<EventRecord>,
-    /// What was sampled.
+    /// The samples, as series over time.
     pub series: Vec<Series>,
-    /// What the audit found.
+    /// The findings of the audit.
     pub findings: Vec<Finding>,
 }
 
@@ -53,8 +53,8 @@ impl RunData {
         Ok(data)
     }
 
-    /// A store may come from anywhere, and what is in it from any tool: what a terminal
-    /// or a reader's eye would obey is shown instead.
+    /// Makes control characters and the like visible in all texts: a store may come from anywhere,
+    /// and its texts from any tool.
     fn show_what_acts(&mut self) {
         let mut show = |text: &mut String| {
             if let Cow::Owned(shown) = visible_lines(text) {

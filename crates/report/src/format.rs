@@ -1,9 +1,9 @@
-//! Numbers as people read them: gaps in a number and before its percent sign
+//! Formatting of numbers for people: gaps in a number and before its percent sign
 //! are no-break spaces.
 
 use raidlab_store::Latency;
 
-/// Three to four digits that matter: `9.87`, `87.2`, `310`, `173 735`.
+/// A number with three to four significant digits: `9.87`, `87.2`, `310`, `173 735`.
 pub(crate) fn figure(value: f64) -> String {
     let size = value.abs();
     let decimals = if size < 9.995 {
@@ -38,7 +38,7 @@ pub(crate) fn by_thousands(digits: &str) -> String {
     text
 }
 
-/// `-5 %`, `0 %`, `+12 %`; only nothing at all is `-100 %`.
+/// A signed percentage, `-5 %`, `0 %`, `+12 %`; only a value of zero is `-100 %`.
 pub(crate) fn signed_percent(percent: f64) -> String {
     if percent <= -99.5 && percent > -100.0 {
         return format!("{:.1}\u{a0}%", percent.max(-99.9));
@@ -50,7 +50,7 @@ pub(crate) fn signed_percent(percent: f64) -> String {
     format!("{rounded:+.0}\u{a0}%")
 }
 
-/// `-5.1 %`, `0.0 %`, `+12.3 %`: for errors, where a tenth counts.
+/// A signed percentage with a tenth, `-5.1 %`, `0.0 %`, `+12.3 %`, for errors.
 pub(crate) fn signed_percent_fine(percent: f64) -> String {
     if percent.abs() < 0.05 {
         return "0.0\u{a0}%".to_owned();
@@ -58,7 +58,7 @@ pub(crate) fn signed_percent_fine(percent: f64) -> String {
     format!("{percent:+.1}\u{a0}%")
 }
 
-/// Median, 90 %, 99 % and 99.9 %, milliseconds.
+/// The median, 90th, 99th and 99.9th percentile, milliseconds.
 pub(crate) fn percentiles_ms(latency: &Latency) -> [f64; 4] {
     [
         latency.p50_ns,
@@ -69,8 +69,8 @@ pub(crate) fn percentiles_ms(latency: &Latency) -> [f64; 4] {
     .map(|ns| ns as f64 / 1e6)
 }
 
-/// Says how many subjects a table leaves out, as none of its jobs ran on them; `None` where every
-/// subject has a row.
+/// A note on how many subjects a table leaves out, as none of its jobs ran on them; `None` where
+/// every subject has a row.
 pub(crate) fn absent_words(subjects: usize) -> Option<String> {
     match subjects {
         0 => None,
@@ -79,7 +79,7 @@ pub(crate) fn absent_words(subjects: usize) -> Option<String> {
     }
 }
 
-/// As [`list`]; of many the first ones, and how many more there are.
+/// A list in words as by [`list`]; of many words the first ones, and the number of the rest.
 pub(crate) fn list_of_many(words: &[String]) -> String {
     const MOST: usize = 12;
     match words.split_at_checked(MOST) {
@@ -90,7 +90,7 @@ pub(crate) fn list_of_many(words: &[String]) -> String {
     }
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// A list in words: `a`, `a and b`, `a, b and c`.
 pub(crate) fn list<T: AsRef<str>>(words: &[T]) -> String {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     match words.as_slice() {

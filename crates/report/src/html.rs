@@ -1,4 +1,4 @@
-//! The report as one HTML file that needs nothing but a browser.
+//! The report as one HTML file that needs only a browser.
 
 use crate::chart::{self, Figure, Look, Panel, TimelineFigures};
 use crate::compute::environment::{
@@ -21,11 +21,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What draws the charts: of `plotly.js` the bundle with lines, points and bars, which is all
-/// that is drawn here. It comes from npm's package plotly.js-basic-dist-min.
+/// The script that draws the charts: the bundle of `plotly.js` with lines, points and bars, which
+/// is all that is used here, from npm's package plotly.js-basic-dist-min.
 const PLOTLY: &str = include_str!("../plotly/plotly-basic.min.js");
 
-/// Why a page could not be made.
+/// The reason why a page could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
@@ -38,15 +38,15 @@ pub enum ReportError {
     /// A comparison of fewer than two runs.
     #[error("{runs} run given, a comparison needs two")]
     NothingToCompare {
-        /// How many runs the page was to be made of.
+        /// The number of runs that were given.
         runs: usize,
     },
     /// A comparison of runs that share no row.
     #[error("`{base}` and `{other}` have no row in common: no subject did the same job in both")]
     NothingInCommon {
-        /// The run to compare with.
+        /// The run that is the base.
         base: String,
-        /// The run that was to be set beside it.
+        /// The run that was to be compared with it.
         other: String,
     },
 }
@@ -55,7 +55,7 @@ pub enum ReportError {
 #[derive(Serialize)]
 struct Subject<'a> {
     name: &'a str,
-    /// Its colour and hatching, as SVG.
+    /// The subject's colour and hatching, as SVG.
     chip: String,
 }
 
@@ -65,21 +65,21 @@ struct Tile {
     title: String,
     winner: String,
     reason: String,
-    /// How sure the lead is; empty for models.
+    /// The certainty of the lead, in words; empty for models.
     certainty: String,
     uncertain: bool,
-    /// Of the winner; empty where there is more than one, or none.
+    /// The winner's colour; empty where there are several winners, or none.
     colour: String,
 }
 
-/// Settings of one scope.
+/// The settings of one scope.
 #[derive(Serialize)]
 struct Scope<'a> {
     name: &'a str,
     settings: Vec<&'a Setting>,
 }
 
-/// What the template fills in.
+/// The data that the template fills in.
 #[derive(Serialize)]
 struct Page<'a> {
     run: &'a Run,
@@ -96,7 +96,7 @@ struct Page<'a> {
     matrices: Vec<Matrix>,
     repetitions: Vec<table::RepetitionRow>,
     findings: Vec<Group<'a>>,
-    /// What the audit says of its own work.
+    /// The audit's notes on its own coverage.
     audit_notes: Vec<&'a str>,
     latencies: Vec<table::JobRow<table::LatencyCell>>,
     published: Vec<table::JobRow<table::PublishedCell>>,
@@ -108,7 +108,7 @@ struct Page<'a> {
     tools: Vec<&'a str>,
     commands: Vec<CommandGroup>,
     figures: Vec<Figure>,
-    /// Charts of how latencies are distributed, one for each class of jobs.
+    /// Charts of the distributions of latencies, one for each class of jobs.
     distributions: Vec<Figure>,
     timelines: Vec<TimelineFigures>,
     error_figure: Option<Figure>,
@@ -117,12 +117,12 @@ struct Page<'a> {
     plotly: &'static str,
 }
 
-/// The report as one file: style, script, charts and figures are inside, and
-/// nothing is fetched when it is looked at.
+/// The report as one file: style, script, charts and figures are inside, and nothing is fetched
+/// when it is opened.
 ///
 /// # Errors
-/// None for data that a store gave; a template or figure that cannot be
-/// written is a defect of this crate.
+/// None for data from a store; a template or figure that cannot be written is a defect
+/// of this crate.
 pub fn html(data: &RunData) -> Result<String, ReportError> {
     let view = View::new(data);
     let figures = chart::figures(data, &view);
@@ -182,8 +182,8 @@ pub fn html(data: &RunData) -> Result<String, ReportError> {
     }))?)
 }
 
-/// What all plots have in common and the plots by id, as JSON that is safe inside a
-/// script element; empty where there is none.
+/// The common settings of all plots and the plots by id, as JSON that is safe inside a script
+/// element; empty where there are none.
 fn embedded<'f>(figures: impl Iterator<Item = &'f Figure>) -> Result<String, ReportError> {
     let panels = figures.flat_map(|figure| &figure.panels);
     let plots: BTreeMap<&str, Value> = panels
@@ -193,15 +193,15 @@ fn embedded<'f>(figures: impl Iterator<Item = &'f Figure>) -> Result<String, Rep
         return Ok(String::new());
     }
     let plots = json!({"base": chart::base(), "plots": plots});
-    // "</script>" and "<!--" would end or change the element they stand in.
+    // "</script>" and "<!--" would end or change the enclosing element.
     Ok(serde_json::to_string(&plots)?.replace('<', "\\u003c"))
 }
 
-/// The tags that our own labels have.
+/// The tags that may occur in our own labels.
 const TAGS: [&str; 4] = ["<br>", "<b>", "</b>", "<extra></extra>"];
 
-/// A figure whose texts have no tags but those of [`TAGS`]: `plotly.js` would take a
-/// link out of any label.
+/// A figure whose texts have no tags but those of [`TAGS`]: `plotly.js` would make a link
+/// from any label.
 fn plain_text(mut figure: Value) -> Value {
     match &mut figure {
         Value::String(text) if text.contains('<') => {
@@ -218,7 +218,7 @@ fn plain_text(mut figure: Value) -> Value {
             .iter_mut()
             .for_each(|item| *item = plain_text(item.take())),
         Value::Object(fields) => {
-            // By `meta` the page's script knows a series; it is never shown.
+            // The page's script identifies a series by `meta`, which is never shown.
             let shown = fields.iter_mut().filter(|(name, _)| *name != "meta");
             shown.for_each(|(_, item)| *item = plain_text(item.take()));
         }
@@ -261,7 +261,7 @@ fn tiles(data: &RunData, view: &View<'_>) -> Vec<Tile> {
     verdicts(data, view).into_iter().map(tile).collect()
 }
 
-/// Notes that speak of no class of this run.
+/// Notes that are about no class of this run.
 fn remarks<'a>(data: &'a RunData, view: &View<'_>) -> Vec<&'a AccuracyNote> {
     let classes = view.classes();
     let notes = data.notes.iter();
@@ -279,7 +279,7 @@ fn scopes(settings: &[Setting]) -> Vec<Scope<'_>> {
         .collect()
 }
 
-/// The places of the subjects that have a figure in one of these rows.
+/// The positions of the subjects that have a figure in one of these rows.
 fn present(rows: Vec<Shown>) -> Result<Vec<usize>, minijinja::Error> {
     let mut places = BTreeSet::new();
     for row in rows {

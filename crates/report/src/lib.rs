@@ -1,13 +1,12 @@
 //! Tables, charts and the one-file HTML report.
 //!
-//! A report is made from a [`RunData`] alone and knows nothing of the bench it
-//! comes from: [`html`] is one offline page, [`terminal`] and [`markdown`] are
-//! the same tables as text, and [`compare`] sets runs against each other.
-//! `compute` has every number, the others only print. What an audit found is
-//! read from the run's findings: a figure with a fatal one is struck out
-//! everywhere and counts in no comparison.
+//! A report is made from a [`RunData`] alone and knows nothing of the bench it comes from: [`html`]
+//! is one offline page, [`terminal`] and [`markdown`] are the same tables as text, and [`compare`]
+//! compares runs. `compute` computes every number, the others only print. The audit's results are
+//! read from the run's findings: a figure with a fatal one is struck out everywhere and takes part
+//! in no comparison.
 
-// The made-up runs of the tests are the examples' too, who know this crate by its name.
+// The examples, which know this crate by its name, share the made-up runs of the tests.
 #[cfg(test)]
 extern crate self as raidlab_report;
 

@@ -14,18 +14,18 @@ use crate::table::{self, DISPUTED_MARK, FITTED_MARK, LatencyCell, PublishedCell,
 use arranged::arranged;
 use std::fmt::Write;
 
-/// The first line: by it raidlab knows the file again, and may replace it.
+/// The first line, by which raidlab recognizes its own files and may replace them.
 pub(crate) const MARK: &str = "<!-- written by raidlab -->\n";
 
-/// How a column stands.
+/// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Alignment {
     Left,
     Right,
 }
 
-/// The whole report but its charts: the answer, the tables, what the audit
-/// found, environment, settings, and commands that failed.
+/// The whole report but its charts: the answer, the tables, the audit's findings, environment,
+/// settings, and commands that failed.
 #[must_use]
 pub fn markdown(data: &RunData) -> String {
     let view = View::new(data);
@@ -49,8 +49,8 @@ pub fn markdown(data: &RunData) -> String {
     text
 }
 
-/// Text that GitHub's Markdown leaves alone: no marks, tags, cells, links, mentions or
-/// formulas, and nothing that makes a line a heading or an item.
+/// Escapes text, so that GitHub's Markdown finds no marks, tags, cells, links, mentions or formulas
+/// in it, and no heading or list item.
 #[must_use]
 pub fn escaped(text: &str) -> String {
     let mut plain = String::new();
@@ -68,8 +68,7 @@ pub fn escaped(text: &str) -> String {
                 plain.push('\\');
                 plain.push(letter);
             }
-            // Behind these GitHub looks for an address or a user; a comment of nothing
-            // keeps it from that.
+            // GitHub looks for an address or a user after these; an empty comment prevents that.
             '@' => plain.push_str("@<!-- -->"),
             _ => plain.push(letter),
         }
@@ -80,8 +79,7 @@ pub fn escaped(text: &str) -> String {
         .replace("www.", "www<!-- -->.")
 }
 
-/// A table; the last alignment holds for the columns that are left. Cells are
-/// escaped here.
+/// Writes a table; the last alignment is used for the remaining columns. Cells are escaped here.
 pub(crate) fn table(
     text: &mut String,
     heads: &[String],
@@ -95,7 +93,7 @@ pub(crate) fn table(
     raw_table(text, &heads, alignments, &cells);
 }
 
-/// A table of cells that are Markdown already.
+/// Writes a table of cells that are Markdown already.
 fn raw_table(text: &mut String, heads: &[String], alignments: &[Alignment], rows: &[Vec<String>]) {
     let _ = writeln!(text, "| {} |", heads.join(" | "));
     let last = alignments.last().copied().unwrap_or(Alignment::Left);
@@ -380,7 +378,7 @@ fn surroundings(text: &mut String, data: &RunData, view: &View<'_>) {
     }
 }
 
-/// How many ran, and those that failed.
+/// Writes the number of commands, and those that failed.
 fn commands(text: &mut String, data: &RunData, view: &View<'_>) {
     let groups = command_groups(data, view);
     if groups.is_empty() {

@@ -15,21 +15,21 @@ use crate::format::{figure, list, percentiles_ms, signed_percent_fine};
 use raidlab_store::{Measurement, Role};
 use serde::Serialize;
 
-/// Marks a cell that the model was fitted on.
+/// The mark of a cell that the model was fitted on.
 pub(crate) const FITTED_MARK: &str = "†";
 
-/// Marks a published figure whose sources contradict each other.
+/// The mark of a published figure whose sources contradict each other.
 pub(crate) const DISPUTED_MARK: &str = "‡";
 
-/// What a figure tells at a glance.
+/// The judgement that a figure's colour shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Tone {
-    /// The best of its row, or an error within what is declared.
+    /// The figure is the best of its row, or an error within the declared accuracy.
     Good,
-    /// The figure has nothing that is worth pointing at.
+    /// The figure is not highlighted.
     Plain,
-    /// Less than half of the best, or an error beyond what is declared.
+    /// The figure is less than half of the best, or an error beyond the declared accuracy.
     Bad,
 }
 
@@ -60,7 +60,7 @@ impl<C> JobRow<C> {
         }
     }
 
-    /// What stands before the cells, below heads of these names.
+    /// The texts before the cells, for heads of these names.
     pub(crate) fn leading(&self, heads: &[&str]) -> Vec<&str> {
         let of = |head: &&str| match *head {
             "job" => &*self.label,
@@ -71,19 +71,19 @@ impl<C> JobRow<C> {
     }
 }
 
-/// A subject's median against the best median, and its slow end.
+/// A subject's median latency, its relation to the best median, and its slow end.
 #[derive(Debug, Serialize)]
 pub(crate) struct LatencyCell {
     pub median_ms: String,
     pub standing: String,
-    /// 99 % were faster, milliseconds.
+    /// The 99th percentile, milliseconds.
     pub p99_ms: String,
     /// Whether the audit struck out the job's figure.
     pub struck: bool,
     pub tone: Tone,
 }
 
-/// Every row whose latencies are known. Subjects stand against each other where less is better.
+/// All rows whose latencies are known. Subjects are compared by less is better.
 pub(crate) fn latencies(view: &View<'_>) -> Vec<JobRow<LatencyCell>> {
     fn known<'a>(cell: &Option<Cell<'a>>) -> Option<Cell<'a>> {
         cell.filter(|cell| cell.m.latency.max_ns > 0)
@@ -97,7 +97,7 @@ pub(crate) fn latencies(view: &View<'_>) -> Vec<JobRow<LatencyCell>> {
         let medians: Vec<_> = cells.iter().map(median).collect();
         let standings = against_best(&medians, Better::Less);
         let cells = cells.iter().zip(standings).map(|(cell, standing)| {
-            // Some tools tell the slowest request alone.
+            // Some tools report only the slowest request.
             let told = |ms| if ms > 0.0 { figure(ms) } else { "-".to_owned() };
             let [median_ms, _, p99_ms, _] = percentiles_ms(&(*cell)?.m.latency);
             Some(LatencyCell {
@@ -112,7 +112,7 @@ pub(crate) fn latencies(view: &View<'_>) -> Vec<JobRow<LatencyCell>> {
                 },
             })
         });
-        // All are milliseconds: none stands beside a row.
+        // All figures are milliseconds, so rows have no unit.
         JobRow {
             unit: "",
             ..JobRow::new(row, cells)
@@ -125,7 +125,7 @@ pub(crate) fn latencies(view: &View<'_>) -> Vec<JobRow<LatencyCell>> {
     rows.map(row).collect()
 }
 
-/// One cell's two figures and the error of ours.
+/// One cell's two figures and the error of ours against the published one.
 #[derive(Debug, Serialize)]
 pub(crate) struct PublishedCell {
     pub ours: String,
@@ -138,8 +138,7 @@ pub(crate) struct PublishedCell {
     pub tone: Tone,
 }
 
-/// Every row with a published figure, with a cell for each subject of
-/// [`View::compared`].
+/// All rows with a published figure, with a cell for each subject of [`View::compared`].
 pub(crate) fn published(data: &RunData, view: &View<'_>) -> Vec<JobRow<PublishedCell>> {
     let subjects = view.compared();
     if subjects.is_empty() {
@@ -192,8 +191,7 @@ pub(crate) fn declared_percent(data: &RunData, m: &Measurement) -> Option<f64> {
     notes.find_map(|note| note.declared_percent)
 }
 
-/// A class's accuracy: what was fitted on what, and per subject what is
-/// declared and what is reached.
+/// A class's accuracy: what was fitted on what, and the declared and the actual errors per subject.
 #[derive(Debug, Serialize)]
 pub(crate) struct AccuracyRow {
     pub title: String,
@@ -204,13 +202,13 @@ pub(crate) struct AccuracyRow {
 /// One subject's accuracy in a class.
 #[derive(Debug, Serialize)]
 pub(crate) struct AccuracyCell {
-    /// `±8 %`, `±25 to ±100 %`; empty where nothing is declared.
+    /// The declared accuracy, `±8 %`, `±25 to ±100 %`; empty where none is declared.
     pub declared: String,
-    /// Over predicted cells, and, apart from them, over fitted ones.
+    /// The errors over predicted cells and, separately, over fitted ones.
     pub lines: Vec<AccuracyLine>,
 }
 
-/// Errors over some cells.
+/// The errors over some cells.
 #[derive(Debug, Serialize)]
 pub(crate) struct AccuracyLine {
     pub mean: String,
@@ -219,7 +217,7 @@ pub(crate) struct AccuracyLine {
     pub tone: Tone,
 }
 
-/// Every class that has published figures or statements, with a cell for each
+/// All classes that have published figures or statements, with a cell for each
 /// subject of [`View::compared`].
 pub(crate) fn accuracy_rows(data: &RunData, view: &View<'_>) -> Vec<AccuracyRow> {
     let row = |class: &str| {
@@ -238,8 +236,8 @@ pub(crate) fn accuracy_rows(data: &RunData, view: &View<'_>) -> Vec<AccuracyRow>
     view.classes().into_iter().filter_map(row).collect()
 }
 
-/// What the notes of a class say of the run's subjects, each statement once and with a full stop,
-/// with the declared error that it explains, and the subjects and jobs that it is limited to.
+/// The statements of a class's notes about the run's subjects, each once and with a full stop, with
+/// the declared error that it explains, and the subjects and jobs that it is limited to.
 fn statements(data: &RunData, class: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let is_here = |name: &&String| data.measurements.iter().any(|m| m.subject == **name);

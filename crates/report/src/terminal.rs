@@ -1,8 +1,7 @@
 //! The tables on a terminal.
 //!
-//! Columns keep their figures whole: where a width is given and all subjects
-//! do not fit beside each other, they become rows, with jobs as columns, or are
-//! printed in groups, one table each.
+//! Figures are never broken: where a width is given and the subjects do not all fit beside each
+//! other, they become rows, with jobs as columns, or are printed in groups, one table each.
 //! Percents always compare with the best of all subjects.
 
 mod grid;
@@ -25,22 +24,22 @@ use raidlab_units::count;
 use std::fmt::Write;
 use std::ops::Range;
 
-/// How tables are printed: how wide, with which colours and characters.
+/// The style of printed tables: width, colours and characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Style {
-    /// Columns to fit in; `None` prints rows as long as they are.
+    /// The width in characters; `None` prints rows as long as they are.
     pub width: Option<u16>,
-    /// Colours: only on a terminal, and the caller knows.
+    /// Whether to use colours, which only a terminal shows; the caller decides.
     pub colour: bool,
-    /// ASCII only: no rules, no gaps between thousands, `*` and `#` for † and ‡.
+    /// Whether to use ASCII only: no rules, no gaps between thousands, `*` and `#` for † and ‡.
     pub plain: bool,
 }
 
-/// Characters for the job's name, its title and its unit.
+/// The characters for the job's name, its title and its unit.
 const LEADING_WIDTH: usize = 40;
 
-/// Summary, results, findings, comparison with published figures, and accuracy; what
-/// there is nothing to say about is left out.
+/// Summary, results, findings, comparison with published figures, and accuracy; parts without
+/// content are left out.
 #[must_use]
 pub fn terminal(data: &RunData, style: &Style) -> String {
     let parts = [
@@ -54,7 +53,7 @@ pub fn terminal(data: &RunData, style: &Style) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// What was run, who is best at what, and how far to trust it.
+/// A summary: what was run, which subject is best at what, and how far to trust it.
 #[must_use]
 pub fn summary(data: &RunData, style: &Style) -> String {
     let view = View::new(data);
@@ -146,7 +145,7 @@ fn results(
     grid.print(rows, words, text, style);
 }
 
-/// A column's name with the warnings that concern all of it.
+/// A column's name with the warnings that apply to all its figures.
 fn head_words(name: &str, marks: &[Mark]) -> String {
     let marks = marks
         .iter()
@@ -154,7 +153,7 @@ fn head_words(name: &str, marks: &[Mark]) -> String {
     std::iter::once(name.to_owned()).chain(marks).collect()
 }
 
-/// A figure with its interval, its standing, the sync and its marks.
+/// A figure with its interval, its relation to the best, the sync's progress and its marks.
 fn result_words(cell: &ResultCell, sync: bool) -> String {
     let mut words = cell.value.clone();
     if !cell.half_width.is_empty() {
@@ -175,7 +174,7 @@ fn result_words(cell: &ResultCell, sync: bool) -> String {
     words
 }
 
-/// What the audit found: each rule with its title and the cells concerned.
+/// The audit's findings: each rule with its title and the cells concerned.
 #[must_use]
 pub fn findings(data: &RunData, style: &Style) -> String {
     let view = View::new(data);
@@ -198,7 +197,7 @@ pub fn findings(data: &RunData, style: &Style) -> String {
     style.finish(text)
 }
 
-/// Published figures beside ours, with the error of ours.
+/// Published figures beside ours, with our error.
 #[must_use]
 pub fn published_table(data: &RunData, style: &Style) -> String {
     let view = View::new(data);
@@ -306,7 +305,7 @@ fn wrapped(text: &mut String, line: &str, style: &Style) {
 }
 
 impl Style {
-    /// Ranges of subjects that fit beside each other.
+    /// The ranges of subjects that fit beside each other.
     fn groups(
         &self,
         subjects: usize,

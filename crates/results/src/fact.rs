@@ -8,8 +8,8 @@
 //! `/dev/`: `sdb1`, `nvme0n1p1`, `ada2`, `mirror/m0`. They may hold dots, so
 //! names are put together and looked up, never taken apart.
 //!
-//! What the inventory tells of a machine has more names than stand here: its
-//! own table lists them all, and those below are spelled as there.
+//! The inventory has more names for a machine than these: its own table lists them all, and spells
+//! those below in the same way.
 //!
 //! The scope says what a fact is about: a machine (only `host` is filled), a
 //! subject (also `subject`, and `filesystem` where it depends on that), or a
@@ -19,18 +19,18 @@ pub mod disk_property;
 
 use crate::Operation;
 
-/// Value of a fact that holds.
+/// The value of a fact that holds.
 pub const TRUE: &str = "true";
-/// Value of a fact that does not hold.
+/// The value of a fact that does not hold.
 pub const FALSE: &str = "false";
 
-// Of a machine.
+// Facts of a machine.
 
-/// Main memory, bytes (`MemTotal`, `hw.physmem`).
+/// The size of main memory, bytes (`MemTotal`, `hw.physmem`).
 pub const MEMORY_TOTAL_BYTES: &str = "memory.total_bytes";
-/// Operating system or distribution: `Debian`, `FreeBSD`.
+/// The operating system or distribution: `Debian`, `FreeBSD`.
 pub const OS_NAME: &str = "os.name";
-/// Its release: `5.0.5`, `12.2`.
+/// The release of the operating system: `5.0.5`, `12.2`.
 pub const OS_VERSION: &str = "os.version";
 /// The kernel: `Linux`, `FreeBSD`.
 pub const OS_KERNEL: &str = "os.kernel";
@@ -38,74 +38,69 @@ pub const OS_KERNEL: &str = "os.kernel";
 pub const OS_RELEASE: &str = "os.release";
 /// The processor's model.
 pub const CPU_MODEL: &str = "cpu.model";
-/// How many logical processors the machine has.
+/// The number of the machine's logical processors.
 pub const CPU_COUNT: &str = "cpu.count";
-/// Frequency policy: `performance`, `powersave`; the worst where they differ.
+/// The frequency policy of the processors: `performance`, `powersave`; the worst where they differ.
 pub const CPU_GOVERNOR: &str = "cpu.governor";
-/// Version of a program: [`version`]`("fio")` is `version.fio`; of the machine
-/// or, where they differ by it, of a subject. `mdadm`, `zfs`, `bonnie++`.
+/// The version of a program: [`version`]`("fio")` is `version.fio`. A fact of the machine or, where
+/// versions differ between them, of a subject. `mdadm`, `zfs`, `bonnie++`.
 #[must_use]
 pub fn version(program: &str) -> String {
     format!("version.{program}")
 }
 
-/// A property of a device: `disk.sdb.model`; properties are in
-/// [`disk_property`]. Of the machine; readings that change (temperature, SMART
-/// counts) also of a cell, at its end.
+/// A property of a device: `disk.sdb.model`; properties are in [`disk_property`]. A fact of the
+/// machine; readings that change (temperature, SMART counts) also of a cell, at its end.
 #[must_use]
 pub fn disk(device: &str, property: &str) -> String {
     format!("disk.{device}.{property}")
 }
 
-// Of a subject.
+// Facts of a subject.
 
-/// `raid0`, `raid1`, `raid5`, `raid6`, `raid10`, `mirror`, `raidz1`, `linear`,
-/// `single`, as the system names it.
+/// The level of the array: `raid0`, `raid1`, `raid5`, `raid6`, `raid10`, `mirror`, `raidz1`,
+/// `linear`, `single`, as the system names it.
 pub const ARRAY_LEVEL: &str = "array.level";
-/// What implements it: `md`, `gmirror`, `gflash`, `zfs`, `btrfs`, `lvm`, `disk`.
+/// The system that implements the array: `md`, `gmirror`, `gflash`, `zfs`, `btrfs`, `lvm`, `disk`.
 pub const ARRAY_SYSTEM: &str = "array.system";
-/// Bytes of a chunk.
+/// The size of a chunk, bytes.
 pub const ARRAY_CHUNK_BYTES: &str = "array.chunk_bytes";
-/// Data bytes of a whole stripe.
+/// The data in a whole stripe, bytes.
 pub const ARRAY_STRIPE_BYTES: &str = "array.stripe_bytes";
 /// Bytes that all members together write for each byte written in sequence: `2` for two
 /// copies of everything.
 pub const ARRAY_MEMBER_BYTES_PER_BYTE: &str = "array.member_bytes_per_byte";
-/// `true` where data that are written again go to another place.
+/// `true` where rewritten data go to another place.
 pub const ARRAY_COPIES_ON_WRITE: &str = "array.copies_on_write";
-/// Bytes that can be stored.
+/// The bytes that can be stored.
 pub const ARRAY_CAPACITY_BYTES: &str = "array.capacity_bytes";
-/// Write-intent bitmap: `internal`, `none`, `external`, `default` (md's own
-/// choice, not known).
+/// The write-intent bitmap: `internal`, `none`, `external`, `default` (md's own choice, not known).
 pub const ARRAY_BITMAP: &str = "array.bitmap";
-/// Smallest block that the array or data set rewrites whole (recordsize,
-/// volblocksize), bytes.
+/// The smallest block that the array or data set rewrites whole (recordsize, volblocksize), bytes.
 pub const ARRAY_RECORD_BYTES: &str = "array.record_bytes";
-/// How a ZFS log or cache device is there: `cache`, `log`, `cache log`.
+/// The auxiliary devices of a ZFS pool: `cache`, `log`, `cache log`.
 pub const ARRAY_AUXILIARY: &str = "array.auxiliary";
-/// `off` or an algorithm.
+/// The compression: `off` or an algorithm.
 pub const COMPRESSION: &str = "compression";
-/// Logical bytes over stored ones; of a cell: after it.
+/// The ratio of logical bytes to stored ones; for a cell, after it.
 pub const COMPRESS_RATIO: &str = "compression.ratio";
-/// `off` or an algorithm.
+/// The deduplication: `off` or an algorithm.
 pub const DEDUPLICATION: &str = "deduplication";
-/// Referenced bytes over stored ones; of a cell: after it.
+/// The ratio of referenced bytes to stored ones; for a cell, after it.
 pub const DEDUPLICATION_RATIO: &str = "deduplication.ratio";
-/// Part of the pool or file system that is in use, percent; of a cell: before
-/// it.
+/// The share of the pool or file system that is in use, percent; for a cell, before it.
 pub const FILL_PERCENT: &str = "fill_percent";
-/// Part of the region that the job reads or writes which was ever written,
-/// percent; of a cell: before it.
+/// The share of the job's region that was ever written, percent; for a cell, before it.
 pub const WRITTEN_PERCENT: &str = "written_percent";
 /// ZFS's measure of its free space, percent.
 pub const FRAGMENTATION_PERCENT: &str = "fragmentation_percent";
-/// Options with which the file system was made, as its program took them.
+/// The options with which the file system was made, as its program took them.
 pub const FILESYSTEM_OPTIONS: &str = "filesystem.options";
-/// Type of the file system: `ext4`, `ufs`; its label may say more.
+/// The type of the file system: `ext4`, `ufs`; its label may say more.
 pub const FILESYSTEM_TYPE: &str = "filesystem.type";
 /// `true` where ext4's tables or journal are still written in the background.
 pub const FILESYSTEM_LAZY: &str = "filesystem.lazy_initialisation";
-/// Stripe width that the file system was told, bytes; 0: none.
+/// The stripe width that the file system was given, bytes; 0 for none.
 pub const FILESYSTEM_STRIPE_BYTES: &str = "filesystem.stripe_bytes";
 
 /// The device in a slot, from 0: `member.0.device`.
@@ -114,20 +109,19 @@ pub fn member_device(slot: usize) -> String {
     format!("member.{slot}.device")
 }
 
-/// What a member does beside being one: `write-mostly`, `spare`, `journal`,
-/// `replacement`.
+/// The role of a member beside being one: `write-mostly`, `spare`, `journal`, `replacement`.
 #[must_use]
 pub fn member_role(slot: usize) -> String {
     format!("member.{slot}.role")
 }
 
-/// What became of a setting or an option, for [`setting`] and [`option`].
+/// The parts of a setting or an option, for [`setting`] and [`option`].
 pub mod outcome {
-    /// The value that was asked for; not written where the default was taken.
+    /// The requested value; not written where the default was taken.
     pub const ASKED: &str = "asked";
     /// The value in force, as read back.
     pub const FOUND: &str = "found";
-    /// Whether what was asked for is in force.
+    /// Whether the requested value is in force.
     pub const APPLIED: &str = "applied";
 }
 
@@ -139,7 +133,7 @@ pub fn setting(name: &str, what: &str) -> String {
     format!("setting.{name}.{what}")
 }
 
-// Of a cell: the job as asked for and as reported.
+// Facts of a cell: the job as requested and as reported.
 
 /// An option of the cell's tool: `option.iodepth.asked`; `what` is one of
 /// [`outcome`].
@@ -148,40 +142,40 @@ pub fn option(name: &str, what: &str) -> String {
     format!("option.{name}.{what}")
 }
 
-/// An option as fio reports or logs it: `fio.option.gtod_reduce`; of a switch
-/// without a value: `1`. Written for imports too, from their job lines.
+/// An option as fio reports or logs it: `fio.option.gtod_reduce`; a switch without a value has `1`.
+/// Imports write it too, from their job lines.
 #[must_use]
 pub fn fio_option(name: &str) -> String {
     format!("fio.option.{name}")
 }
 
-/// Percent of I/Os with so many in flight: `fio.iodepth_level.32`, keys as in
-/// fio's JSON (`1`, `2`, ..., `>=64`).
+/// The percentage of I/Os issued with so many in flight: `fio.iodepth_level.32`, keys as in fio's
+/// JSON (`1`, `2`, ..., `>=64`).
 #[must_use]
 pub fn fio_depth_level(key: &str) -> String {
     format!("fio.iodepth_level.{key}")
 }
 
-/// How long the job was to run, nanoseconds.
+/// The requested run time of the job, nanoseconds.
 pub const JOB_ASKED_RUNTIME_NS: &str = "job.asked_runtime_ns";
-/// How many bytes it was to move, all clones together.
+/// The bytes that the job was to move, all clones together.
 pub const JOB_ASKED_SIZE_BYTES: &str = "job.asked_size_bytes";
-/// How many bytes it can touch: the region or files of all clones together.
+/// The bytes that the job can touch: the region or files of all clones together.
 pub const JOB_WORKING_SET_BYTES: &str = "job.working_set_bytes";
-/// Where its region begins on the subject, bytes.
+/// The start of the job's region on the subject, bytes.
 pub const JOB_OFFSET_BYTES: &str = "job.offset_bytes";
-/// What is written: `random`, `zero`, `repeated`.
+/// The pattern of the data that are written: `random`, `zero`, `repeated`.
 pub const JOB_DATA_PATTERN: &str = "job.data_pattern";
-/// `true` where the job itself says that background copying may go on.
+/// `true` where the job itself says that background copying may be under way.
 pub const JOB_ALLOWS_SYNC: &str = "job.allows_sync";
 /// `true` where the job itself says that the array may be degraded.
 pub const JOB_ALLOWS_DEGRADED: &str = "job.allows_degraded";
 
-/// Clones (threads or processes) that one part of fio's output stands for.
+/// The number of clones (threads or processes) that one part of fio's output stands for.
 pub const FIO_JOBS: &str = "fio.jobs";
-/// What dd said of the error that ended it.
+/// The message of the error that ended dd.
 pub const DD_ERROR: &str = "dd.error";
-/// fio's error number; 0: none.
+/// fio's error number; 0 for none.
 pub const FIO_ERROR: &str = "fio.error";
 /// Requests that moved fewer bytes than asked.
 pub const FIO_SHORT_IOS: &str = "fio.short_ios";
@@ -196,11 +190,11 @@ pub const FIO_SYSTEM_CPU_PERCENT: &str = "fio.system_cpu_percent";
 /// Time spent flushing at the end, nanoseconds (`end_fsync`, `conv=fsync`).
 pub const END_SYNC_NS: &str = "job.end_sync_ns";
 
-/// Whole and partial records, `records_in.whole`, as dd counts them.
+/// Whole records that dd read, `records_in.whole`, as dd counts them.
 pub const DD_RECORDS_IN_WHOLE: &str = "dd.records_in.whole";
 /// Reads that were shorter than `bs`.
 pub const DD_RECORDS_IN_PARTIAL: &str = "dd.records_in.partial";
-/// How many records dd wrote whole (the first number of its `records out`).
+/// The number of records that dd wrote whole (the first number of its `records out`).
 pub const DD_RECORDS_OUT_WHOLE: &str = "dd.records_out.whole";
 /// Writes of less than a record.
 pub const DD_RECORDS_OUT_PARTIAL: &str = "dd.records_out.partial";
@@ -215,29 +209,29 @@ pub mod rate_of {
     pub const REQUESTS: &str = "iops";
 }
 
-/// The rate that fio printed where it is not its counts over its time:
+/// The rate that fio printed, where it differs from fio's counts over its time:
 /// `fio.printed.read.iops`; `what` is one of [`rate_of`].
 #[must_use]
 pub fn fio_printed(op: Operation, what: &str) -> String {
     format!("fio.printed.{op}.{what}")
 }
 
-/// The rate that all clones together were not to exceed (`rate`, `rate_iops`):
+/// The limit on the rate of all clones together (`rate`, `rate_iops`):
 /// `fio.limit.write.bytes_per_second`; `what` is one of [`rate_of`].
 #[must_use]
 pub fn fio_limit(op: Operation, what: &str) -> String {
     format!("fio.limit.{op}.{what}")
 }
 
-/// `true` where few options of a job were told: in fio's terse output and its text for people.
+/// `true` where few options of a job are known: in fio's terse output and its text for people.
 pub const FIO_OPTIONS_UNTOLD: &str = "fio.options_untold";
-/// How much of its time a clone waited because `thinktime` told it to, percent.
+/// The share of its time that a clone waited because of `thinktime`, percent.
 pub const FIO_THINKING_PERCENT: &str = "fio.thinking_percent";
-/// Requests that were in flight on the mean, by fio's own latencies: their sum over the time.
+/// The mean number of requests in flight, by fio's own latencies: their sum over the time.
 pub const FIO_IN_FLIGHT: &str = "fio.in_flight";
-/// Requests that may be in flight at most: clones times depth of all jobs together.
+/// The largest number of requests in flight: clones times depth of all jobs together.
 pub const FIO_ASKED_IN_FLIGHT: &str = "fio.asked_in_flight";
-/// Sequential streams that begin at the same place of the same file.
+/// The number of sequential streams that begin at the same place of the same file.
 pub const FIO_STREAMS_ON_ONE_REGION: &str = "fio.streams_on_one_region";
 /// The disks and arrays that fio counted, by the kernel's names: `md0 sdb sdc`.
 pub const FIO_DISKS: &str = "fio.disks";
@@ -256,7 +250,7 @@ pub fn bonnie_not_timed(op: Operation) -> String {
 }
 /// Files that bonnie++ made; its `-n` counts in units of 1024.
 pub const BONNIE_FILES: &str = "bonnie.files";
-/// The number given to `-n`, or said of it in an article.
+/// The number given to `-n`, or stated in an article.
 pub const BONNIE_FILES_ASKED: &str = "bonnie.files_asked";
 
 /// `true` where iozone counted the flush in write times (`-e`).
@@ -265,154 +259,152 @@ pub const IOZONE_INCLUDES_FSYNC: &str = "iozone.includes_fsync";
 pub const IOZONE_INCLUDES_CLOSE: &str = "iozone.includes_close";
 /// `true` where iozone used direct I/O (`-I`).
 pub const IOZONE_DIRECT: &str = "iozone.direct";
-/// Cells of iozone's tables that were not run and read as 0.
+/// Cells of iozone's tables that were not run and are printed as 0.
 pub const IOZONE_NOT_RUN: &str = "iozone.not_run";
 
-// Of a cell: the machine and the array before, during and after.
+// Facts of a cell: the machine and the array before, during and after.
 
-/// When something was read, for [`cached_bytes`] and its like.
+/// The moment of a reading, for [`cached_bytes`] and the like.
 pub mod moment {
     /// The value was read before the caches were dropped.
     pub const BEFORE_DROP: &str = "before_drop";
-    /// Before the job, after the caches were dropped.
+    /// The value was read before the job, after the caches were dropped.
     pub const BEFORE: &str = "before";
     /// The value was read after the job.
     pub const AFTER: &str = "after";
 }
 
-/// Page cache (`Cached` and `Buffers`), bytes: `memory.before.cached_bytes`.
+/// The size of the page cache (`Cached` and `Buffers`), bytes: `memory.before.cached_bytes`.
 #[must_use]
 pub fn cached_bytes(moment: &str) -> String {
     format!("memory.{moment}.cached_bytes")
 }
 
-/// `Dirty` and `Writeback`, bytes: `memory.after.dirty_bytes`.
+/// The sum of `Dirty` and `Writeback`, bytes: `memory.after.dirty_bytes`.
 #[must_use]
 pub fn dirty_bytes(moment: &str) -> String {
     format!("memory.{moment}.dirty_bytes")
 }
 
-/// Size of the ARC, bytes: `arc.before.size_bytes`.
+/// The size of the ARC, bytes: `arc.before.size_bytes`.
 #[must_use]
 pub fn arc_size_bytes(moment: &str) -> String {
     format!("arc.{moment}.size_bytes")
 }
 
-/// `true` where the caches were told to drop before the job.
+/// `true` where a drop of the caches was requested before the job.
 pub const CACHES_DROPPED: &str = "caches.dropped";
-/// Blocks of data that somebody waited for during the job and the ARC had, other
-/// than by prefetch.
+/// Blocks of data that were demanded during the job and found in the ARC, other than by prefetch.
 pub const ARC_HITS: &str = "arc.hits";
-/// Those that it did not have: they came from the disks, for prefetch or now.
+/// Blocks of data that were demanded and not in the ARC: they came from the disks, by prefetch
+/// or on demand.
 pub const ARC_MISSES: &str = "arc.misses";
-/// What the array's cache on disks of its own held that was not behind it yet,
-/// bytes: `cache.before.dirty_bytes`.
+/// The dirty data in the array's cache on disks of its own, not yet written
+/// back, bytes: `cache.before.dirty_bytes`.
 #[must_use]
 pub fn cache_dirty_bytes(moment: &str) -> String {
     format!("cache.{moment}.dirty_bytes")
 }
 
-/// Reads during the job that the array's cache on disks of its own had.
+/// Reads during the job that hit the array's cache on disks of its own.
 pub const CACHE_READ_HITS: &str = "cache.read_hits";
-/// Reads during the job that this cache did not have.
+/// Reads during the job that missed the array's cache.
 pub const CACHE_READ_MISSES: &str = "cache.read_misses";
-/// Writes during the job to what that cache had.
+/// Writes during the job that hit the array's cache.
 pub const CACHE_WRITE_HITS: &str = "cache.write_hits";
-/// Writes during the job to what this cache did not have.
+/// Writes during the job that missed the array's cache.
 pub const CACHE_WRITE_MISSES: &str = "cache.write_misses";
-/// Blocks that the cache took in during the job.
+/// Blocks that were promoted into the cache during the job.
 pub const CACHE_PROMOTIONS: &str = "cache.promotions";
-/// Blocks that the cache gave up during the job.
+/// Blocks that were demoted from the cache during the job.
 pub const CACHE_DEMOTIONS: &str = "cache.demotions";
 /// Commands that reached cache devices during the job.
 pub const CACHE_DEVICE_IOS: &str = "cache_device.ios";
 /// Commands that reached log devices during the job.
 pub const LOG_DEVICE_IOS: &str = "log_device.ios";
-/// What was copied in the background when the job began: `none`, `resync`,
-/// `recovery`, `check`, `reshape`, `scrub`, `trim`, `balance`.
+/// The background copying when the job began: `none`, `resync`, `recovery`, `check`, `reshape`,
+/// `scrub`, `trim`, `balance`.
 pub const SYNC_ACTIVE_START: &str = "sync.active.start";
-/// The same when it ended; also what was seen in between.
+/// The background copying when the job ended, including what was seen in between.
 pub const SYNC_ACTIVE_END: &str = "sync.active.end";
-/// The array as a whole when the job began: `optimal`, `degraded`, `failed`.
+/// The health of the array when the job began: `optimal`, `degraded`, `failed`.
 pub const ARRAY_HEALTH_START: &str = "array.health.start";
-/// The array as a whole when the job ended, in the same words.
+/// The health of the array when the job ended, in the same words.
 pub const ARRAY_HEALTH_END: &str = "array.health.end";
-/// Of a subject: bytes that were copied onto a member after it was put back.
+/// The bytes of a subject that were copied onto a member after it was put back.
 pub const SYNC_COPIED_BYTES: &str = "sync.copied_bytes";
-/// Of a subject: bytes of a member that hold data, or could.
+/// The bytes of a subject's member that hold data, or could.
 pub const SYNC_MEMBER_BYTES: &str = "sync.member_bytes";
-/// Bytes read from or written to the members during the job by others.
+/// Bytes that other programs read from or wrote to the members during the job.
 pub const FOREIGN_BYTES: &str = "foreign.bytes";
-/// Time that the hypervisor gave to others, percent of the job.
+/// Time that the hypervisor gave to other guests, percent of the job.
 pub const CPU_STEAL_PERCENT: &str = "cpu.steal_percent";
-/// The processor that computing takes its time on, of a modelled machine.
+/// The processor preset of a modelled machine.
 pub const CPU_PRESET: &str = "cpu.preset";
-/// Time that the kernel and the jobs used of all cores, percent of all of them together.
+/// The share of all cores' time that the kernel and the jobs used, percent of all of them together.
 pub const CPU_BUSY_PERCENT: &str = "cpu.busy_percent";
-/// Time of the job's threads outside of the kernel, percent of one processor.
+/// The time of the job's threads in user mode, percent of one processor.
 pub const CPU_USER_PERCENT: &str = "cpu.user_percent";
-/// Time of the job's threads in the kernel, percent of one processor.
+/// The time of the job's threads in the kernel, percent of one processor.
 pub const CPU_SYSTEM_PERCENT: &str = "cpu.system_percent";
-/// Time in interrupts, percent of one processor.
+/// The time in interrupts, percent of one processor.
 pub const CPU_INTERRUPT_PERCENT: &str = "cpu.interrupt_percent";
 
-/// Time of a thread of the kernel, percent of one processor: `cpu.thread.md0_raid5.percent`.
+/// The time of a kernel thread, percent of one processor: `cpu.thread.md0_raid5.percent`.
 #[must_use]
 pub fn cpu_thread_percent(name: &str) -> String {
     format!("cpu.thread.{name}.percent")
 }
 
-/// Time of all cores by what it was for, percent of one processor: `cpu.for.lock.percent`.
+/// The time of all cores by its purpose, percent of one processor: `cpu.for.lock.percent`.
 #[must_use]
 pub fn cpu_for_percent(place: &str) -> String {
     format!("cpu.for.{place}.percent")
 }
 
-/// Time of the job's mean request that was spent at a place, nanoseconds:
-/// `time.medium.ns`. Those of all places add up to its latency.
+/// Time of the job's mean request that was spent at a place, nanoseconds: `time.medium.ns`. The
+/// times of all places add up to the request's latency.
 #[must_use]
 pub fn time_ns(place: &str) -> String {
     format!("time.{place}.ns")
 }
 
-/// What is known of a lock of the kernel during a job, for [`lock`].
+/// The facts about a kernel lock during a job, for [`lock`].
 pub mod lock_part {
-    /// How many times the lock was taken.
+    /// The number of times that the lock was taken.
     pub const PASSES: &str = "passes";
-    /// Times that it was found taken.
+    /// The number of times that the lock was found taken.
     pub const CONTENDED: &str = "contended";
-    /// Time that cores spun for it, nanoseconds of all together.
+    /// The time that cores spun for the lock, nanoseconds of all together.
     pub const WAIT_NS: &str = "wait_ns";
-    /// Time for which it was held, nanoseconds.
+    /// The time for which the lock was held, nanoseconds.
     pub const HOLD_NS: &str = "hold_ns";
 }
 
-/// A lock of the kernel, `lock.device_lock.passes`; `what` is one of [`lock_part`].
+/// A fact about a kernel lock, `lock.device_lock.passes`; `what` is one of [`lock_part`].
 #[must_use]
 pub fn lock(name: &str, what: &str) -> String {
     format!("lock.{name}.{what}")
 }
 
-/// Times that the processor was slowed by heat during the job.
+/// The number of times that heat throttled the processor during the job.
 pub const CPU_THROTTLED: &str = "cpu.throttled";
-/// By how much the wall clock and the monotonic clock disagree about the job's
-/// length, nanoseconds.
+/// The difference between the wall clock and the monotonic clock over the job, nanoseconds.
 pub const CLOCK_STEP_NS: &str = "clock.step_ns";
-/// Latency of the very first I/O, nanoseconds.
+/// The latency of the very first I/O, nanoseconds.
 pub const FIRST_IO_NS: &str = "job.first_io_ns";
 /// Bytes written to the members in the last idle second before the job.
 pub const IDLE_WRITTEN_BYTES: &str = "idle.written_bytes";
-/// Part of the files' extents that are allocated but unwritten, percent,
-/// before the job.
+/// The share of the files' extents that are allocated but unwritten, percent, before the job.
 pub const UNWRITTEN_EXTENTS_PERCENT: &str = "extents.unwritten_percent";
-/// How long between two samples of a monitor, nanoseconds.
+/// The time between two samples of a monitor, nanoseconds.
 pub const MONITOR_PERIOD_NS: &str = "monitor.period_ns";
 
-// Of a cell: what an article printed about it, for imports. All of them stand
-// for one operation and, where not empty, one part of the tool's output. The
-// observation's `unit` is the unit as printed, `source` where it stands.
+// Facts of a cell: what an article printed about it, for imports. Each stands for one operation
+// and, where not empty, one part of the tool's output. The observation's `unit` is the unit as
+// printed, its `source` the place in the article.
 
-/// What a claim is, for [`claim`].
+/// The parts of a claim, for [`claim`].
 pub mod claim_part {
     /// The number as printed; its unit as printed is the observation's:
     /// `MB/s`, `KB/s`, `MiB/s`, `1/s`, `s`.
@@ -426,8 +418,8 @@ pub mod claim_part {
     pub const WINNER: &str = "winner";
 }
 
-/// `claim.read.percent`, or `claim.read[16384k/64k].value` of one part; `what`
-/// is one of [`claim_part`].
+/// A part of a claim, `claim.read.percent`, or `claim.read[16384k/64k].value` for one part of the
+/// output; `what` is one of [`claim_part`].
 #[must_use]
 pub fn claim(op: Operation, part: &str, what: &str) -> String {
     if part.is_empty() {
@@ -442,7 +434,7 @@ pub mod series {
     /// Bytes per second read by the job or, where that is not sampled, from
     /// the array.
     pub const READ_BYTES_PER_SECOND: &str = "array.read_bytes_per_second";
-    /// Bytes per second written.
+    /// Bytes per second written by the job or, where that is not sampled, to the array.
     pub const WRITE_BYTES_PER_SECOND: &str = "array.write_bytes_per_second";
     /// Reads per second.
     pub const READ_IOPS: &str = "array.read_iops";
@@ -451,9 +443,8 @@ pub mod series {
     /// Progress of resync or recovery, percent.
     pub const SYNC_PERCENT: &str = "sync.percent";
 
-    /// What a member did: `member.0.read_iops`; `what` is `read_iops`,
-    /// `write_iops`, `read_bytes_per_second`, `write_bytes_per_second`,
-    /// `busy_percent` or `temperature_celsius`.
+    /// A series of a member: `member.0.read_iops`; `what` is `read_iops`, `write_iops`,
+    /// `read_bytes_per_second`, `write_bytes_per_second`, `busy_percent` or `temperature_celsius`.
     #[must_use]
     pub fn member(slot: usize, what: &str) -> String {
         format!("member.{slot}.{what}")

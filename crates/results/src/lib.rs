@@ -1,5 +1,5 @@
-//! The words in which results are spoken of, by everybody: the readers of
-//! tools' output, the store, imports, the audit, reports and all benches.
+//! The vocabulary of results, shared by the readers of tools' output, the store, imports, the
+//! audit, reports and all benches.
 
 pub mod fact;
 mod operation;
@@ -8,8 +8,8 @@ pub use operation::{Operation, UnknownOperation};
 
 use serde::{Deserialize, Serialize};
 
-/// Something that a machine, an array or a tool tells of itself, under a name that
-/// everybody knows.
+/// A fact that a machine, an array or a tool reports about itself, under a name of
+/// the shared vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
     /// A dotted name, most of them from [`mod@fact`].
@@ -18,6 +18,6 @@ pub struct Fact {
     pub value: String,
     /// The value's unit: `bytes`, `Hz`; empty for words and counts.
     pub unit: String,
-    /// The file or command that told it; may be empty.
+    /// The file or command that reported it; may be empty.
     pub source: String,
 }

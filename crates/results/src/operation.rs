@@ -1,22 +1,21 @@
-//! What a tool did to the subject, and what the subject did by itself.
+//! Operations: what a tool did to the subject, and what the subject did by itself.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Which way an operation moves bytes.
+/// The direction in which an operation moves bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moves {
-    /// From the subject, and none to it.
+    /// Bytes move from the subject, and none to it.
     In,
-    /// To the subject, and none from it.
+    /// Bytes move to the subject, and none from it.
     Out,
-    /// Both ways, or none at all.
+    /// Bytes move both ways, or not at all.
     Other,
 }
 
-/// Defines the operations with their names and the way that they move bytes, in the
-/// order of tables.
+/// Defines the operations with their names and directions, in the order of tables.
 macro_rules! operations {
     ($($(#[$attribute:meta])* $operation:ident, $name:literal, $moves:ident;)*) => {
         /// One kind of operation that a tool times, or that an array does in the
@@ -32,10 +31,10 @@ macro_rules! operations {
         }
 
         impl Operation {
-            /// Every one, in the order of tables.
+            /// All operations, in the order of tables.
             pub const ALL: &'static [Self] = &[$(Self::$operation),*];
 
-            /// Its name in tables, exports and files: `read`, `write-character`.
+            /// The operation's name in tables, exports and files: `read`, `write-character`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -115,17 +114,17 @@ operations! {
     Pread, "pread", In;
     /// iozone: `pread` a second time.
     Repread, "repread", In;
-    /// An array makes its members equal, after its creation or after a crash.
+    /// The array makes its members equal, after its creation or after a crash.
     Resync, "resync", Other;
-    /// An array fills members anew from the others: a rebuild; ZFS: resilver.
+    /// The array writes a member anew from the others: a rebuild; ZFS: resilver.
     Recovery, "recovery", Other;
-    /// An array compares its copies, or data and parity; ZFS, btrfs: scrub.
+    /// The array compares its copies, or data and parity; ZFS, btrfs: scrub.
     Check, "check", Other;
-    /// An array changes its layout.
+    /// The array changes its layout.
     Reshape, "reshape", Other;
-    /// An array has a member less than it should, until the last one is filled.
+    /// The array lacks a member, from its loss until the last one is rebuilt.
     Degraded, "degraded", Other;
-    /// What a job has of its rate while one of these goes on.
+    /// The share of a job's rate that is left while one of these goes on.
     Kept, "kept", Other;
 }
 
@@ -142,8 +141,8 @@ impl Operation {
         matches!(self.moves(), Moves::Out)
     }
 
-    /// Whether it is no job's: what an array does in the background, and what that
-    /// leaves to jobs.
+    /// Whether the operation is of no job: background work of an array, and the share of a rate
+    /// that it leaves to jobs.
     #[must_use]
     pub const fn is_background(self) -> bool {
         matches!(
@@ -157,7 +156,7 @@ impl Operation {
         )
     }
 
-    /// Whether it handles whole files and moves none of their bytes, as
+    /// Whether the operation handles whole files and moves none of their bytes, as
     /// bonnie++'s `-n` does.
     #[must_use]
     pub const fn handles_files(self) -> bool {
@@ -179,7 +178,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// A word is no operation's name.
+/// The error of a word that is no operation's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no operation")]
 pub struct UnknownOperation(pub String);

@@ -1,7 +1,7 @@
-//! What a run is asked for, and how it is done here.
+//! The arguments of a run: what is asked for, and how it is done on this machine.
 //!
-//! Only the first decides the rows: it goes into the run's plan. The other is said anew
-//! where a run goes on.
+//! Only what is asked for decides the rows and goes into the run's plan. The rest is given again
+//! when a run is resumed.
 
 use crate::failure::{Failure, Kind};
 use crate::values::{count, draw, features, seed};
@@ -13,23 +13,23 @@ use serde_json::Value;
 use std::num::NonZero;
 use std::path::PathBuf;
 
-/// The seed where none is given. Which two of three streams share a disk of md
-/// is decided by a race in the first milliseconds of job 19 of the 2015 suite;
-/// with this seed, the smallest that does, it goes as it went in 2015.
+/// The default seed. Which two of three streams share a disk of md is decided by a race in the
+/// first milliseconds of job 19 of the 2015 suite; with this seed, the smallest that does, it goes
+/// as it went in 2015.
 pub const DEFAULT_SEED: u64 = 2;
-/// The parameter sets where none is named: each that the disks have.
+/// The default of the parameter sets: each that the disks have.
 pub(crate) const ALL_FITS: &str = "all";
-/// The folder for trial disks where none is named.
+/// The default folder for trial disks.
 const TRIAL_FOLDER: &str = "/var/tmp";
-/// The part of each disk that the kernel bench uses where nothing is said.
+/// The default size of the part of each disk that the kernel bench uses.
 const MEMBER_SIZE: &str = "4g";
-/// The memory of a guest of the kernel bench where nothing is said.
+/// The default memory of a guest of the kernel bench.
 const GUEST_MEMORY: &str = "512m";
-/// Virtual time of a system call in a guest where nothing is said, nanoseconds.
+/// The default virtual time of a system call in a guest, nanoseconds.
 pub(crate) const CALL_COST_NS: u32 = 1000;
-/// Above what only real machines have, in help texts.
+/// The heading in help texts above options that only real machines have.
 const REAL: &str = "On real machines (--on host)";
-/// Above what only the kernel bench has, in help texts.
+/// The heading in help texts above options that only the kernel bench has.
 const KERNEL: &str = "On the kernel bench (--on kernel)";
 
 /// What is asked for: with the files that it names, all that decides a run's rows. A plan
@@ -119,8 +119,8 @@ pub struct Asked {
     #[command(flatten)]
     pub kernel: KernelAsked,
 
-    /// The options that somebody typed, each as `--seed`, also where it says what holds
-    /// anyway. Of what nobody typed, the fields tell.
+    /// The options that were typed, each as `--seed`, also where it sets what holds anyway. The
+    /// fields also have the options that were not typed.
     #[arg(skip)]
     #[serde(skip)]
     pub typed: Vec<String>,
@@ -287,7 +287,7 @@ pub struct Here {
 }
 
 impl Here {
-    /// What is usual, with this store.
+    /// The usual arguments, with this store.
     #[must_use]
     pub fn of(store: PathBuf) -> Self {
         Self {
@@ -297,8 +297,7 @@ impl Here {
     }
 }
 
-/// Arguments, and which options of them were typed: a value that is typed may be the
-/// one that holds anyway.
+/// Arguments, with the names of the options that were typed: a typed value may equal the default.
 #[derive(Debug, Clone)]
 pub struct Typed<T> {
     /// The arguments, each with its default where it was not typed.
@@ -337,8 +336,7 @@ impl<T: Args> Args for Typed<T> {
     }
 }
 
-/// What these words of a command line ask for, everything else being as it is where nothing is
-/// said of it.
+/// The arguments that a command line of these words gives, with defaults for the rest.
 fn usual<T: Args>(words: &[&str]) -> T {
     let line = T::augment_args(Command::new("run").no_binary_name(true));
     let given = line.try_get_matches_from(words);
@@ -346,7 +344,7 @@ fn usual<T: Args>(words: &[&str]) -> T {
     given.expect("no option must be given")
 }
 
-/// The benches that an option is for, where it is not for all of them.
+/// The benches that an option is for; options for all of them are not listed.
 const FOR: [(&str, &[On]); 22] = [
     ("--threads", &[On::Model, On::Kernel]),
     ("--disk-commands", &[On::Model, On::Kernel]),
@@ -373,7 +371,7 @@ const FOR: [(&str, &[On]); 22] = [
 ];
 
 impl Asked {
-    /// What `raidlab run SUITE` asks for, without another word.
+    /// The arguments of `raidlab run SUITE` without another word.
     #[must_use]
     pub fn of(suite: &str) -> Self {
         usual(&["--", suite])
@@ -389,8 +387,8 @@ impl Asked {
         names
     }
 
-    /// Refuses what would do nothing on the bench that is asked for. `manner`: the options that
-    /// were typed of how it is done.
+    /// Refuses options that would do nothing on the bench that is asked for. `manner`: the typed
+    /// options among those of how the run is done.
     ///
     /// # Errors
     /// With the first such option.
@@ -422,7 +420,7 @@ fn differing(plain: &Value, given: &Value, names: &mut Vec<String>) {
         if value.is_object() {
             differing(usual, value, names);
         } else if value != usual {
-            // What may be repeated has the plural's name.
+            // An option that may be repeated is named in the singular, its field in the plural.
             let single = match name.as_str() {
                 "faults" => "disk-fault",
                 name if value.is_array() => name.trim_end_matches('s'),

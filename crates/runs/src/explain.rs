@@ -1,5 +1,5 @@
-//! Where the time of a job's requests goes: a kept run's experiments up to that job once
-//! more, with an eye on each request.
+//! Where the time of a job's requests goes: runs the experiments of a kept run again up to that
+//! job, and follows each request.
 //!
 //! The model bench repeats exactly, so what is explained is what was measured. Nothing is
 //! kept, as the rows are there already.
@@ -18,18 +18,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A job of one subject, with what is known of it.
+/// A job of one subject, with its rows and the facts about its time.
 #[derive(Debug, Clone)]
 pub struct ExplainedJob {
-    /// Its rows, one for each direction; at least one.
+    /// The job's rows, one for each direction; at least one.
     pub rows: Vec<Measurement>,
-    /// Where its time went among them: `time.medium.ns`, `cpu.busy_percent`,
-    /// `lock.device_lock.wait_ns`.
+    /// The facts on where the job's time went: `time.medium.ns`,
+    /// `cpu.busy_percent`, `lock.device_lock.wait_ns`.
     pub facts: Vec<Observation>,
 }
 
 impl ExplainedJob {
-    /// The number of a fact, where there is one.
+    /// The value of a fact, if it is there and a number.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<f64> {
         let found = self.facts.iter().find(|fact| fact.name == name)?;
@@ -37,7 +37,7 @@ impl ExplainedJob {
     }
 }
 
-/// Keeps what is said of one job.
+/// A watcher that keeps what is measured of one job.
 struct Watched {
     job: String,
     cancel: &'static AtomicBool,
@@ -61,8 +61,8 @@ impl Observer for Watched {
     }
 }
 
-/// Runs what led to a job of a kept run again, for each of its subjects, or for those that
-/// are named; of several repetitions and parameter sets the first.
+/// Runs a job of a kept run again, with all that came before it, for each of the run's subjects or
+/// for those that are named; of several repetitions and parameter sets only the first.
 ///
 /// # Errors
 /// When there is no such run or job, the run was not on the model, or it cannot be repeated.
@@ -120,12 +120,12 @@ pub fn explain(
     Ok(explained)
 }
 
-/// The experiment without what comes after a job; `None`: it has no such job.
+/// The experiment without the steps after a job; `None` if it has no such job.
 fn up_to(experiment: &Experiment, job: &str) -> Option<Experiment> {
     let is_it = |step: &PlannedStep| matches!(step, PlannedStep::Job(one) if one.name == job);
     let last = experiment.steps.iter().position(is_it)?;
     let mut steps = experiment.steps[..=last].to_vec();
-    // Of what only prepares no row is kept, but here somebody asks.
+    // Jobs that only prepare keep no rows, but here their rows are asked for.
     if let Some(PlannedStep::Job(job)) = steps.last_mut() {
         job.job.prepares = false;
     }
@@ -135,7 +135,7 @@ fn up_to(experiment: &Experiment, job: &str) -> Option<Experiment> {
     })
 }
 
-/// Neither the job nor the subject is there.
+/// The failure where neither the job nor the subject is in the run.
 fn unknown(all: &[Experiment], job: &str, subjects: &[String]) -> Failure {
     let names = |each: &mut dyn Iterator<Item = &str>| -> Vec<String> {
         let set: BTreeSet<&str> = each.collect();

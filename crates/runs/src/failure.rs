@@ -1,7 +1,7 @@
-//! What can go wrong, and how it is printed.
+//! The errors of a run, and how they are printed.
 //!
-//! Errors of the rooms below stay as they are; here each gets a kind, which
-//! decides the exit code, and where one is known a remedy.
+//! Errors of the other crates stay as they are; here each gets a kind, which decides the exit code,
+//! and where one is known a remedy.
 
 use raidlab_bench_model::presets::LoadPresetError;
 use raidlab_lab::LoadError;
@@ -22,7 +22,7 @@ use std::path::Path;
 pub const SUBJECTS: &str =
     "`raidlab subjects` lists the subjects; `raidlab subjects md --toml` prints a complete one";
 
-/// What went wrong, as far as the exit code is concerned.
+/// The kind of a failure, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Something could not be run, or only in part.
@@ -33,17 +33,17 @@ pub enum Kind {
     Input,
     /// Output cannot be written.
     Output,
-    /// A part of a run was stopped before its end, and goes on when it is started again.
+    /// A part of a run was stopped before its end, and continues when it is started again.
     StartAgain,
     /// The user stopped the command.
     Interrupted,
-    /// Nobody reads our standard output any more, as behind `| head`. That is
-    /// no error: the reader has what it wanted.
+    /// The reader of our standard output has closed it, as behind `| head`. That is no error: the
+    /// reader has what it wanted.
     ReaderGone,
 }
 
 impl Kind {
-    /// All of them, in the order of the program's exit codes.
+    /// All kinds, in the order of the program's exit codes.
     pub const ALL: [Self; 7] = [
         Self::ReaderGone,
         Self::Run,
@@ -55,7 +55,7 @@ impl Kind {
     ];
 }
 
-/// Why a command ended early.
+/// The reason why a command ended early.
 #[derive(Debug)]
 pub struct Failure {
     kind: Kind,
@@ -63,7 +63,7 @@ pub struct Failure {
     help: Option<String>,
 }
 
-/// A failure that is only words.
+/// A failure that is described by words alone.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Words(String);
@@ -74,7 +74,7 @@ struct Words(String);
 struct WriteOutputError(#[source] io::Error);
 
 impl Failure {
-    /// An error of this kind.
+    /// A failure of this kind, from an error.
     #[must_use]
     pub fn new(kind: Kind, error: impl Error + 'static) -> Self {
         Self {
@@ -84,38 +84,38 @@ impl Failure {
         }
     }
 
-    /// Something could not be run: [`Kind::Run`].
+    /// A failure of [`Kind::Run`]: something could not be run.
     #[must_use]
     pub fn run(error: impl Error + 'static) -> Self {
         Self::new(Kind::Run, error)
     }
 
-    /// What was typed makes no sense: [`Kind::Usage`].
+    /// A failure of [`Kind::Usage`]: the arguments make no sense.
     #[must_use]
     pub fn usage(error: impl Error + 'static) -> Self {
         Self::new(Kind::Usage, error)
     }
 
-    /// A file is wrong: [`Kind::Input`].
+    /// A failure of [`Kind::Input`]: a file is wrong.
     #[must_use]
     pub fn input(error: impl Error + 'static) -> Self {
         Self::new(Kind::Input, error)
     }
 
-    /// An error that is fully said in words.
+    /// A failure that words alone describe.
     #[must_use]
     pub fn words(kind: Kind, words: impl Into<String>) -> Self {
         Self::new(kind, Words(words.into()))
     }
 
-    /// The same failure with words about what helps.
+    /// The same failure with a remedy, in words.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// The same with a remedy, where one is known.
+    /// The same failure with a remedy, where one is known.
     #[must_use]
     pub fn maybe_help(self, help: Option<impl Into<String>>) -> Self {
         match help {
@@ -124,14 +124,14 @@ impl Failure {
         }
     }
 
-    /// The same with a remedy, unless it has one.
+    /// The same failure with this remedy, unless it has one.
     #[must_use]
     pub fn or_help(mut self, help: &str) -> Self {
         self.help.get_or_insert_with(|| help.to_owned());
         self
     }
 
-    /// A file that could not be written.
+    /// The failure of writing a file.
     #[must_use]
     pub fn write_file(path: &Path, source: io::Error) -> Self {
         let help = match source.kind() {
@@ -142,13 +142,13 @@ impl Failure {
         Self::new(Kind::Output, cannot("write", path)(source)).help(help)
     }
 
-    /// A file or folder that could not be read.
+    /// The failure of reading a file or folder.
     #[must_use]
     pub fn read_file(path: &Path, source: io::Error) -> Self {
         Self::new(Kind::Input, cannot("read", path)(source))
     }
 
-    /// Standard output that could not be written.
+    /// The failure of writing to standard output.
     #[must_use]
     pub fn write_output(source: io::Error) -> Self {
         let kind = match source.kind() {
@@ -158,8 +158,8 @@ impl Failure {
         Self::new(kind, WriteOutputError(source))
     }
 
-    /// A preset that cannot be had, and the place where a file names it, if one does. It is
-    /// that file that is wrong then.
+    /// The failure of loading a preset, with the place where a file names it, if one does: that
+    /// file is wrong then.
     #[must_use]
     pub(crate) fn of_preset(place: Option<&String>, error: LoadPresetError) -> Self {
         let said = in_one_line(&error);
@@ -178,7 +178,7 @@ impl Failure {
         }
     }
 
-    /// What went wrong, as far as the exit code is concerned.
+    /// The failure's kind, which decides the exit code.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         self.kind
@@ -187,7 +187,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Errors quote what they are about, which may be anybody's.
+        // Errors quote text that may come from anyone.
         let mut line =
             |head: &str, text: &str| writeln!(formatter, "{head}: {}", visible_lines(text));
         let heads = iter::once("error").chain(iter::repeat("caused by"));
@@ -200,7 +200,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What to type instead of a name that is not known, or of a path that leads nowhere.
+/// The remedy for a name that is not known, or a path that leads nowhere.
 ///
 /// A name with a `/` in it, or ending in `.toml`, is a path; people forget that.
 fn instead(name: &str, listing: &str) -> String {
@@ -228,7 +228,7 @@ fn instead(name: &str, listing: &str) -> String {
     }
 }
 
-/// What a file of this name would be called.
+/// The file name that an entry of this name would have.
 fn file_of(name: &str) -> String {
     match name {
         "" => "NAME.toml".to_owned(),
@@ -249,7 +249,7 @@ fn listing(what: &str) -> &'static str {
     }
 }
 
-/// What helps with a file of this kind that another one names.
+/// The remedy where a file of this kind is wrong that another file names.
 const fn help_with(kind: catalogue::Kind) -> Option<&'static str> {
     match kind {
         catalogue::Kind::Subject => Some(SUBJECTS),
@@ -285,8 +285,7 @@ impl From<LoadError> for Failure {
     }
 }
 
-/// What to type instead of a path that cannot be a file of this machine that describes
-/// something.
+/// The remedy for a path that cannot be a describing file of this machine.
 fn instead_of_path(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     if text.contains("://") {
@@ -334,7 +333,7 @@ impl From<OutputError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let kind = match error {
-            // The file that was named is not a store, or has no such run.
+            // The named file is not a store, or has no such run.
             StoreError::Missing { .. }
             | StoreError::NotAFile { .. }
             | StoreError::NotADatabase { .. }
@@ -374,7 +373,7 @@ impl From<CacheError> for Failure {
 }
 
 impl From<PlanError> for Failure {
-    /// Of a plan that has no form as text; its parts are plain words and numbers.
+    /// The failure for a plan that has no form as text; its parts are plain words and numbers.
     fn from(error: PlanError) -> Self {
         Self::new(Kind::Run, error)
     }

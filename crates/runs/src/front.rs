@@ -1,4 +1,4 @@
-//! Who stands before a run: a terminal that can be spoken to, and somebody who watches
+//! The interfaces of a run to its caller: a terminal for messages and questions, and a watcher of
 //! what is measured.
 
 use crate::failure::{Failure, Kind};
@@ -8,39 +8,39 @@ use raidlab_uml::{Cache, Kernel};
 use std::io;
 use std::sync::atomic::AtomicBool;
 
-/// What a run needs of the program that it is a part of.
+/// The services that a run needs from the program that it is a part of.
 pub trait Front {
-    /// Says a line beside the results.
+    /// Prints a line beside the results.
     fn say(&self, line: &str);
 
-    /// Asks whether what the question says may be done.
+    /// Asks whether what the question describes may be done.
     ///
     /// # Errors
-    /// When it may not, or nobody can be asked.
+    /// When the answer is no, or no user can be asked.
     fn consent(&self, question: &str) -> Result<(), Failure>;
 
-    /// Listens to who wants to stop the run, from here on: the flag says so.
+    /// Begins to listen for requests to stop the run; the returned flag is set by one.
     ///
     /// # Errors
     /// When the system does not let us listen.
     fn listen(&self) -> Result<&'static AtomicBool, Failure>;
 
-    /// Offers to build a kernel for who has none; `None`: it is not wanted.
+    /// Offers to build a kernel where there is none; `None` if the user does not want it.
     ///
     /// # Errors
     /// When the build fails.
     fn offer_kernel(&self, cache: &Cache, with_zfs: bool) -> Result<Option<Kernel>, Failure>;
 }
 
-/// Who watches a run, on the thread that runs it.
+/// A watcher of a run, called on the thread that runs it.
 pub trait Watcher {
-    /// An experiment, by its position, got on.
+    /// Called when an experiment, given by its position, made progress.
     fn progress(&mut self, experiment: usize, progress: Progress);
 
-    /// A row has been kept; in order.
+    /// Called for each row that has been kept, in order.
     ///
     /// # Errors
-    /// When it cannot be shown; the run is then cancelled.
+    /// When the row cannot be shown; the run is then cancelled.
     fn row(&mut self, row: &Measurement) -> Result<(), KeepError>;
 }
 
@@ -59,7 +59,7 @@ pub enum KeepError {
 }
 
 impl KeepError {
-    /// With the kind that decides the exit code.
+    /// The error as a failure, with the kind that decides the exit code.
     pub(crate) fn into_failure(self) -> Failure {
         match self {
             Self::Store(error) => error.into(),

@@ -1,9 +1,8 @@
-//! Real machines for a run: which, with which disks, and with whose consent.
+//! The real machines of a run: which machines, with which disks, and with what consent.
 //!
-//! Disks are named by the user, or made for a trial: loop devices on sparse
-//! files, which show that everything works and nothing of how fast disks are.
-//! Before anything is built, every command is known; where data of real disks
-//! are lost by them, they are shown and consent is asked for.
+//! Disks are named by the user, or made for a trial: loop devices on sparse files, which show that
+//! everything works but not how fast real disks are. Before anything is built, every command is
+//! known; where commands destroy data of real disks, they are shown and consent is asked for.
 
 mod safety;
 
@@ -29,10 +28,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
-/// The size of trial disks where none is said.
+/// The default size of a trial disk.
 const TRIAL_SIZE: Bytes = Bytes(1 << 30);
 
-/// Loop devices that go when the run has ended.
+/// Loop devices that are removed when the run has ended.
 struct Trial {
     machine: Machine,
     files: Vec<String>,
@@ -47,18 +46,18 @@ impl Drop for Trial {
             ));
             return;
         }
-        // A run that is refused after its trial disks were made leaves nothing either.
+        // A run that is refused after its trial disks were made leaves no marks either.
         forget(&self.machine, self.front);
     }
 }
 
-/// The bench of real machines, with what is held for this run.
+/// The bench of real machines, with the locks and trial disks held for this run.
 pub struct HostRun {
     /// The bench of all machines of the run.
     pub bench: HostBench,
-    /// Kept until the run has ended.
+    /// The trial disks, kept until the run has ended.
     trial: Option<Trial>,
-    /// After everything else: one run at a time on each machine.
+    /// The machines' locks, released after everything else: one run at a time on each machine.
     _locks: Vec<Lock>,
     front: &'static dyn Front,
 }
@@ -73,12 +72,11 @@ impl Obstacle for HostError {
     }
 }
 
-/// Connects, chooses disks and decides what is run. Where a killed run goes on,
-/// what it has left is removed first.
+/// Connects, chooses disks and decides what is run. Where a killed run is resumed, its leftovers
+/// are removed first.
 ///
 /// # Errors
-/// When a machine cannot be reached, a disk may not be used, or nothing is left
-/// to run.
+/// When a machine cannot be reached, a disk may not be used, or nothing is left to run.
 pub fn prepare(task: &Task) -> Result<(HostRun, Prepared), Failure> {
     let (mut suite, subjects) = prepare::chosen(task)?;
     let facts = match &task.resumed {
@@ -126,15 +124,15 @@ pub fn prepare(task: &Task) -> Result<(HostRun, Prepared), Failure> {
     Ok((host, prepared))
 }
 
-/// The machines with their disks, held for this run. Without a run they give back
-/// the trial before the locks.
+/// The machines with their disks, held for this run. When dropped, the trial disks are removed
+/// before the locks are released.
 struct Machines {
     machines: Vec<Machine>,
     trial: Option<Trial>,
     locks: Vec<Lock>,
 }
 
-/// The machines with their disks; `facts` are those of the run that goes on.
+/// Opens the machines with their disks; `facts` are those of the run that is resumed.
 fn machines(
     task: &Task,
     suite: &Suite,
@@ -254,7 +252,7 @@ fn make_trial(
         return Err(Failure::words(Kind::Usage, words).help("name disks with --disk"));
     }
     let folder = own.trial_folder.display().to_string();
-    // Without links and from the root: a cleanup may begin elsewhere.
+    // An absolute path without links: a cleanup may run in another working directory.
     let folder = machine.target().resolve(&folder).map_err(Failure::run)?;
     let left = "`raidlab cleanup` removes what an earlier run has left; loop devices need root";
     let files = trial::files(&folder, count);
@@ -272,11 +270,11 @@ fn make_trial(
     Ok((trial, devices))
 }
 
-/// A refusal is the input's fault; anything else the machine's.
+/// The failure of a machine: a refusal is the input's fault, anything else the machine's.
 fn refused(error: HostError) -> Failure {
     match error {
         HostError::Refused { ref refusals, .. } => {
-            // Of disks that are not there nobody loses anything.
+            // A disk that is not there has no data to lose.
             let there = |one: &Refusal| !matches!(one.reason, Reason::NotFound { .. });
             let help = refusals.iter().any(there).then_some(
                 "`--wipe-signatures` allows the loss of what nobody uses when a run begins; nothing \
@@ -289,7 +287,7 @@ fn refused(error: HostError) -> Failure {
 }
 
 impl HostRun {
-    /// Every command that would run.
+    /// All commands that would run, as text.
     ///
     /// # Errors
     /// When an experiment cannot run.

@@ -1,4 +1,4 @@
-//! Who receives a run's results: the store, and who watches.
+//! The receivers of a run's results: the store, and the watcher.
 
 use crate::asked::Asked;
 use crate::failure::Failure;
@@ -14,8 +14,8 @@ use raidlab_store::{
 use raidlab_units::in_one_line;
 use std::collections::BTreeSet;
 
-/// Writes down that a run begins, with what its reader must know: its number in the store,
-/// and its name, which says when it began and of which suite.
+/// Records that a run begins, with what its reader must know. Returns the run's number in the
+/// store, and its name, which tells when it began and of which suite.
 ///
 /// # Errors
 /// When the store cannot be written.
@@ -43,8 +43,8 @@ pub fn begin(
     Ok((id, run.name))
 }
 
-/// What an interrupted run of so many experiments has finished. Where experiments repeat exactly, those that
-/// did not come to their end are forgotten: they begin anew.
+/// The finished part of an interrupted run of so many experiments. Where experiments repeat
+/// exactly, unfinished ones are deleted: they begin again from their start.
 ///
 /// # Errors
 /// When the store cannot be read or written.
@@ -72,7 +72,7 @@ pub fn before(
     Ok(before)
 }
 
-/// Writes down which experiments of a run failed.
+/// Records which experiments of a run failed.
 ///
 /// # Errors
 /// When the store cannot be written.
@@ -92,7 +92,7 @@ pub fn failures(
     Ok(())
 }
 
-/// An experiment's position as the store has it.
+/// An experiment's position in the type that the store uses.
 fn position(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
@@ -116,13 +116,13 @@ pub fn new_run(name: &str, bench: &str, suite: &str, suite_title: &str) -> Run {
     }
 }
 
-/// RFC 3339 in UTC, to the second.
+/// Formats a time by RFC 3339 in UTC, to the second.
 pub fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// What the figures' source says of each class: what was fitted on what, then
-/// what is declared, the narrower statements first as they stand there.
+/// The notes on accuracy of the figures' source, class by class: first what was fitted on what,
+/// then what is declared, narrower statements first in the source's order.
 fn notes(published: &Published) -> Vec<AccuracyNote> {
     let mut notes = Vec::new();
     for class in &published.classes {
@@ -146,26 +146,25 @@ fn notes(published: &Published) -> Vec<AccuracyNote> {
     notes
 }
 
-/// Keeps what a run measures.
+/// Stores what a run measures.
 pub struct Keeper<'a> {
     store: &'a mut Store,
     run: RunId,
     watcher: &'a mut dyn Watcher,
-    /// Settings not yet in the store: they come one by one, and each
-    /// transaction waits for the disk.
+    /// Settings not yet in the store, gathered because each transaction waits for the disk.
     settings: Vec<Setting>,
-    /// Those seen, before an interruption too: experiments share disks and hosts. A
-    /// setting belongs to the first experiment that has it, so those count that have
-    /// come to their end without a gap.
+    /// Settings seen so far, also before an interruption: experiments share disks and hosts. A
+    /// setting belongs to the first experiment that has it, so those of experiments count that have
+    /// all ended up to the first gap.
     seen: BTreeSet<Setting>,
-    /// Experiments that came to their end before an interruption. Those of other shards
-    /// are not among them: a shard of a large run may have thousands of these.
+    /// Experiments that came to their end before an interruption. Experiments of other shards are
+    /// left out: a large run may have thousands of them.
     ended: BTreeSet<u32>,
 }
 
 impl<'a> Keeper<'a> {
-    /// Keeps in `store`, and shows `watcher`, what was kept of unfinished experiments before an
-    /// interruption to begin with.
+    /// Creates a keeper for `store` that first shows `watcher` the rows that unfinished experiments
+    /// gave before an interruption.
     ///
     /// # Errors
     /// When the store cannot be read, or the rows cannot be shown.
@@ -189,7 +188,7 @@ impl<'a> Keeper<'a> {
         Ok(keeper)
     }
 
-    /// Keeps what is left.
+    /// Stores what is still waiting.
     ///
     /// # Errors
     /// When the store cannot be written.

@@ -1,5 +1,5 @@
-//! What is said of a run that did not go to its end: how many rows are kept, and the
-//! commands that show them and that go on.
+//! Messages about a run that did not finish: how many rows are kept, and the commands that show
+//! them and that resume the run.
 
 use crate::failure::{Failure, Kind};
 use crate::notes::STORE;
@@ -10,24 +10,24 @@ use raidlab_store::Shard;
 use raidlab_store::text::visible_path;
 use std::path::Path;
 
-/// What to say of a run that did not go to its end.
+/// The facts for messages about a run that did not finish.
 pub struct Kept<'a> {
     pub run: &'a str,
     pub store: &'a Path,
-    /// The part of a run that it is.
+    /// The shard, if the run is only that part.
     pub shard: Option<Shard>,
-    /// How many rows there were to be, where that was known.
+    /// The number of rows that were planned, where that was known.
     pub planned: Option<usize>,
-    /// How many rows the run has in the store.
+    /// The number of the run's rows in the store.
     pub rows: usize,
-    /// It is a run that goes on, and is kept without a row too.
+    /// Whether the run was resumed; such a run is kept without a row too.
     pub begun_before: bool,
-    /// An experiment came to its end since the run, or its shard, was last started.
+    /// Whether an experiment ended since the run, or its shard, was last started.
     pub advanced: bool,
 }
 
 impl Kept<'_> {
-    /// The user stopped it.
+    /// The failure where the user stopped the run.
     pub fn interrupted(&self) -> Failure {
         if let Some(shard) = self.shard {
             let words = format!(
@@ -36,7 +36,7 @@ impl Kept<'_> {
             );
             let help = match self.advanced {
                 true => "start it again with the same command; it goes on",
-                // It would be started for ever.
+                // A scheduler would start it again for ever.
                 false => {
                     "none of its experiments came to its end this time: give it longer, and start it again"
                 }
@@ -59,7 +59,7 @@ impl Kept<'_> {
         Failure::words(Kind::Interrupted, words).help(help)
     }
 
-    /// The first experiment that failed, if one did; the others are remarks
+    /// The failure of the first experiment that failed, if one did; the others are remarks
     /// of the run.
     pub fn failed(&self, end: RunEnd, prepared: &Prepared) -> Option<Failure> {
         let failures = end.failures.len();
@@ -75,7 +75,7 @@ impl Kept<'_> {
         Some(Failure::new(Kind::Run, ExperimentFailed { experiment, source }).help(help))
     }
 
-    /// What the run gave could no longer be kept or shown.
+    /// The failure where the run's results could no longer be kept or shown.
     pub fn broken_off(&self, failure: Failure) -> Failure {
         failure.help(format!(
             "{} kept; {}; once that is mended, `{}` goes on",
@@ -97,8 +97,7 @@ impl Kept<'_> {
     }
 }
 
-/// `3 of 12 rows are`; where nobody knows how many there would have been, `3 rows
-/// are`.
+/// The number of kept rows in words: `3 of 12 rows are`; without a known plan, `3 rows are`.
 fn kept_words(rows: usize, planned: Option<usize>) -> String {
     match planned {
         Some(planned) => format!("{rows} of {planned} rows are"),
@@ -107,7 +106,7 @@ fn kept_words(rows: usize, planned: Option<usize>) -> String {
     }
 }
 
-/// An experiment that broke off.
+/// The error of an experiment that ended early.
 #[derive(Debug, thiserror::Error)]
 #[error("{experiment} failed")]
 struct ExperimentFailed {
@@ -129,7 +128,7 @@ pub fn see(run: &str, store: &Path) -> String {
     }
 }
 
-/// The command that goes on with a run.
+/// The command that resumes a run.
 #[must_use]
 pub fn go_on(run: &str, store: &Path) -> String {
     see(run, store).replacen("raidlab report", "raidlab resume", 1)

@@ -27,12 +27,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where the guest finds what it is to run.
+/// The path of the description in the guest.
 const DESCRIPTION: &str = "/raidlab/experiment.json";
 
-/// What the description takes in the guest's memory is a multiple of this many bytes, so
-/// that the names of folders, which are in it as the user has written them, and the length
-/// of a suite's text move nothing else there.
+/// The size in bytes of which the description in the guest's memory takes a multiple, so that the
+/// lengths of folder names and suite texts in it do not shift anything else there.
 const DESCRIPTION_SLOT: usize = 1 << 20;
 
 impl prepared::Obstacle for Obstacle {
@@ -45,20 +44,20 @@ impl prepared::Obstacle for Obstacle {
     }
 }
 
-/// What the guest is to run.
+/// The description of what the guest is to run.
 #[derive(Debug, Serialize, Deserialize)]
 struct Description {
-    /// What was asked for when the run began.
+    /// The arguments of the run when it began.
     asked: Asked,
     /// The texts of all files.
     files: BTreeMap<String, String>,
-    /// Which of the run's experiments the guest carries out, from 0.
+    /// The position, from 0, of the run's experiment that the guest carries out.
     index: usize,
     /// The name of the experiment, for progress and errors.
     label: String,
 }
 
-/// Looks for the kernel and decides what is run, and how many at the same time.
+/// Finds the kernel, and decides what is run and how many guests at the same time.
 ///
 /// # Errors
 /// When no kernel is built, a file is wrong, or nothing is left to run.
@@ -71,7 +70,7 @@ pub fn prepare(task: &Task) -> Result<(KernelBench, Prepared, usize), Failure> {
     let settings = settings(task, &suite)?;
     prepare::choose_disks(&mut suite, &asked.disks)?;
     let mut fits = prepare::chosen_fits(files, &suite, &asked.fit)?;
-    // A band of parameter sets is the model's; here one is enough.
+    // Several parameter sets are for the model's bands; here one is enough.
     fits.truncate(1);
     let host = HostChoice {
         name: format!("linux-{}", kernel.release),
@@ -113,8 +112,8 @@ pub fn prepare(task: &Task) -> Result<(KernelBench, Prepared, usize), Failure> {
     Ok((bench, prepared, threads))
 }
 
-/// The kernel of that name, or the one that suits; a newcomer who has none is offered to
-/// build it.
+/// The kernel of that name, or the one that suits; where there is none, the user is
+/// offered a build.
 fn chosen(task: &Task, with_zfs: bool) -> Result<Kernel, Failure> {
     let cache = Cache::of_user()?;
     let (name, dry_run) = (task.asked.kernel.kernel.as_deref(), task.here.dry_run);
@@ -128,7 +127,7 @@ fn chosen(task: &Task, with_zfs: bool) -> Result<Kernel, Failure> {
     }
 }
 
-/// What shall happen to disks, for the reader of the results.
+/// The disk faults that are planned, as a note for the reader of the results.
 fn faults(
     own: &KernelAsked,
     all: &[Experiment],
@@ -143,7 +142,7 @@ fn faults(
     Ok((!own.faults.is_empty()).then(|| remark("Faults of disks", words)))
 }
 
-/// Refuses a kernel that does not know what computing costs.
+/// Refuses a kernel that does not charge virtual time for computing.
 fn check_charges(kernel: &Kernel, made_with: Changes) -> Result<(), Failure> {
     if made_with != Changes::Current {
         let words = format!(
@@ -165,7 +164,7 @@ fn check_charges(kernel: &Kernel, made_with: Changes) -> Result<(), Failure> {
     Err(Failure::words(Kind::Usage, words).help(help))
 }
 
-/// What the guest has of a processor.
+/// The note on the share of a processor that the guest has.
 fn one_core_of(processor: &ProcessorPreset) -> AccuracyNote {
     let statement = format!(
         "Computing takes the time that it takes on one core of {}, and the guest has no other: what \
@@ -191,7 +190,7 @@ fn processor(
     prepare::processor(files, asked.processor.as_deref(), suite)
 }
 
-/// How the guests are to be.
+/// The settings of the guests.
 fn settings(task: &Task, suite: &Suite) -> Result<Settings, Failure> {
     let own = &task.asked.kernel;
     Ok(Settings {
@@ -215,7 +214,7 @@ fn settings(task: &Task, suite: &Suite) -> Result<Settings, Failure> {
     })
 }
 
-/// How many guests run at a time, and where what their disks hold is kept.
+/// Decides how many guests run at a time, and where the contents of their disks are kept.
 fn share(here: &Here, memory: Bytes, experiments: usize) -> Result<(usize, Storage), Failure> {
     let wanted = threads(here.threads).min(experiments.max(1));
     let fitting = match raidlab_uml::shared_memory_left() {
@@ -240,7 +239,7 @@ fn share(here: &Here, memory: Bytes, experiments: usize) -> Result<(usize, Stora
     Ok((guests, Storage::new(budget, &here.storage_folder)))
 }
 
-/// How many guests have room in shared memory, one at least.
+/// The number of guests that fit into shared memory, at least one.
 fn check_shared(left: Bytes, memory: Bytes) -> Result<usize, Failure> {
     match Room::in_shared_memory(left, memory) {
         0 => {
@@ -252,7 +251,7 @@ fn check_shared(left: Bytes, memory: Bytes) -> Result<usize, Failure> {
     }
 }
 
-/// The guest's memory: no kernel comes up with its programs in less than 64 MiB, and no
+/// Parses the guest's memory: no kernel comes up with its programs in less than 64 MiB, and no
 /// machine lends more than a tebibyte.
 fn memory(text: &str) -> Result<Bytes, Failure> {
     let memory = size("--memory", text)?;
@@ -286,13 +285,13 @@ fn experiments(
     suite.experiments(subjects, &choices)
 }
 
-/// What the guest gets for each experiment.
+/// Returns the function that makes the archive of files for the guest of an experiment.
 fn describe(
     task: &Task,
     all: &[Experiment],
     repetitions: u32,
 ) -> Box<raidlab_bench_kernel::Describe> {
-    // As they are now: which others somebody reads meanwhile is no guest's business.
+    // A copy of what is asked for now: files that are read later do not concern the guest.
     let (asked, files, all) = (task.asked.clone(), task.files.texts(), all.to_vec());
     Box::new(move |experiment: &Experiment| {
         let description = Description {
@@ -312,8 +311,8 @@ fn describe(
     })
 }
 
-/// An experiment as the guest knows it: it calls itself otherwise, and knows no models
-/// of its disks, each of which is a device of its own, in the order of members.
+/// An experiment as the guest sees it: with another name for the machine and without disk models;
+/// each disk is a device of its own, in the order of members.
 fn inside(experiment: &Experiment) -> Experiment {
     Experiment {
         host: agent::MACHINE.to_owned(),
@@ -323,8 +322,8 @@ fn inside(experiment: &Experiment) -> Experiment {
     }
 }
 
-/// Runs the guest's experiment and switches it off, where this process is the first
-/// program of a guest of the kernel bench; whether it is.
+/// Runs the guest's experiment and powers the guest off, if this process is the first program of a
+/// guest of the kernel bench. Returns whether it is.
 #[must_use]
 pub fn serve_guest() -> bool {
     if !agent::is_first_program() || !Path::new(DESCRIPTION).exists() {
@@ -335,7 +334,7 @@ pub fn serve_guest() -> bool {
         agent::serve(experiment.map_err(|failure| vec![failure.to_string()]))
     });
     if let Err(error) = served {
-        // The console shows it, and the bench outside reads that.
+        // The console carries it to the bench outside.
         write!(io::stderr().lock(), "{}", Failure::new(Kind::Run, error)).ok();
     }
     agent::end();
@@ -343,16 +342,16 @@ pub fn serve_guest() -> bool {
 }
 
 impl Description {
-    /// As the guest gets it, in whole [`DESCRIPTION_SLOT`]s.
+    /// The description as bytes, padded to whole [`DESCRIPTION_SLOT`]s.
     fn bytes(&self) -> Vec<u8> {
-        // Of plain words and numbers: they always have a form.
+        // Plain words and numbers always have a form as JSON.
         let mut bytes = serde_json::to_vec(self).unwrap_or_default();
         // Blanks behind a JSON value mean nothing.
         bytes.resize(bytes.len().next_multiple_of(DESCRIPTION_SLOT), b' ');
         bytes
     }
 
-    /// What this guest is to run.
+    /// Reads what this guest is to run.
     ///
     /// # Errors
     /// When there is no such file, or it is wrong.
@@ -364,7 +363,7 @@ impl Description {
     /// The experiment, on this guest's disks.
     ///
     /// # Errors
-    /// When it is not the one outside.
+    /// When it differs from the one outside.
     fn experiment(self) -> Result<Experiment, Failure> {
         let permission = prepare::permission(&self.asked.allow_fio)?;
         let files = Files::brought(self.files).allowing(permission);

@@ -1,16 +1,14 @@
 //! A run, from what is asked for to what is kept of it, on any of the three benches.
 //!
-//! A [`Task`] is what is [`Asked`] for, with the texts of its files, and how it is done
-//! [`Here`]; or the same as a plan has it, of a file or of a run that goes on.
-//! [`Task::prepare`] decides everything that can be decided before anything runs:
-//! suite, subjects, disks, machines, experiments. The [`Ready`] run is told in words,
-//! written as a plan, or run into a store. Everything that can be refused is refused
-//! before; then rows go into the store as they arise, and whatever happens
-//! afterwards, those rows stay.
+//! A [`Task`] is what is [`Asked`] for, with the texts of its files, and how it is done [`Here`];
+//! or the same from a plan, in a file or of a run that is resumed. [`Task::prepare`] decides
+//! everything that can be decided before anything runs: suite, subjects, disks, machines,
+//! experiments. The [`Ready`] run can be described in words, written as a plan, or run into a
+//! store. Everything that can be refused is refused before; then rows go into the store as they
+//! arise, and stay there whatever happens afterwards.
 //!
-//! Who types and who watches is no business of this room: it speaks to a [`Front`] and
-//! shows a [`Watcher`]. What goes wrong is a [`Failure`], whose kind decides the
-//! program's exit code.
+//! The user interface is no part of this crate: it talks to a [`Front`] and reports to a
+//! [`Watcher`]. An error is a [`Failure`], whose kind decides the program's exit code.
 
 mod asked;
 mod explain;

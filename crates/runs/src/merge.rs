@@ -1,10 +1,9 @@
 //! Shards of a run put together into one store.
 //!
-//! First every file is looked at, one after the other: that it is a shard, whole, of the
-//! same plan by the same version of raidlab on the same kernel, and that none is missing.
-//! Only then is anything written, in one transaction. What comes of it is the run that
-//! one machine would have made, whatever the number of shards and the order of their
-//! files.
+//! First every file is looked at, one after the other: that it is a shard, whole, of the same plan
+//! by the same version of raidlab on the same kernel, and that none is missing. Only then is
+//! anything written, in one transaction. The result is the run that one machine would have made,
+//! whatever the number of shards and the order of their files.
 
 mod files;
 mod refused;
@@ -27,45 +26,45 @@ use std::path::{Path, PathBuf};
 use files::{files, nothing};
 pub(crate) use refused::Refused;
 
-/// Facts of a guest that the rows come from: all shards must have the same.
+/// Facts of the guest that must be the same in all shards.
 const KERNEL: [&str; 2] = ["guest.kernel", "guest.openzfs"];
-/// So many commands that make what is missing are told.
+/// The number of commands for missing shards that a message lists.
 const TOLD: usize = 8;
 
 /// The remedy where a file is damaged.
 const AGAIN: &str = "move it away; what is missing is then told with the command that makes it";
 
-/// What is to be put together.
+/// The arguments of a merge.
 #[derive(Debug, Clone)]
 pub struct Merge {
-    /// The plan that they must all be of; `None`: that of the first.
+    /// The plan that all shards must be of; `None`: that of the first shard.
     pub plan: Option<PathBuf>,
     /// Files of shards, or folders that hold them.
     pub shards: Vec<PathBuf>,
     /// The store that the merged run goes into.
     pub store: PathBuf,
-    /// Whether what there is will do.
+    /// Whether to merge although shards are missing.
     pub partial: bool,
 }
 
-/// A run that was put together.
+/// A run that was merged from shards.
 pub struct Merged {
-    /// What keeps it, for this process alone.
+    /// The store of the merged run, opened by this process alone.
     pub store: Store,
     /// The name of the merged run.
     pub name: String,
-    /// How many shards' files are in it.
+    /// The number of shards whose files are in it.
     pub shards: usize,
-    /// How many experiments its plan has.
+    /// The number of experiments in its plan.
     pub experiments: u32,
-    /// The shards that are missing, where what there is will do.
+    /// The shards that are missing, where that is allowed.
     pub missing: Vec<Shard>,
     run: RunId,
     ended: String,
     _lock: Lock,
 }
 
-/// A shard's file, as it was found.
+/// A shard's file and what it says about itself.
 struct Found {
     path: PathBuf,
     run: Run,
@@ -74,12 +73,12 @@ struct Found {
     shard: Shard,
 }
 
-/// What is known of all files that were looked at.
+/// The findings about all files that were looked at.
 struct Looked {
     first: Found,
-    /// The file of each shard, and whether it is whole.
+    /// The file of each shard, and whether the shard in it is whole.
     files: BTreeMap<u32, (PathBuf, bool)>,
-    /// Facts of the guests, and the file that said each first.
+    /// Facts of the guests, each with the file that said it first.
     kernel: BTreeMap<String, (String, PathBuf)>,
     /// The kinds of processors that guests ran on.
     processors: BTreeSet<String>,
@@ -89,11 +88,11 @@ struct Looked {
     another_build: bool,
 }
 
-/// Puts shards together.
+/// Merges shards into one store.
 ///
 /// # Errors
-/// With the first file that is none of them, or what is missing and the commands that
-/// make it; or when the store cannot be written.
+/// With the first file that is no shard, or with what is missing and the commands that make it; or
+/// when the store cannot be written.
 pub fn merge(asked: &Merge, front: &dyn Front) -> Result<Merged, Failure> {
     Store::check_place(&asked.store)?;
     let files = files(&asked.shards, asked.partial)?;
@@ -124,13 +123,13 @@ pub fn merge(asked: &Merge, front: &dyn Front) -> Result<Merged, Failure> {
     let begins = !asked.store.exists();
     let merged = looked.write(asked, missing);
     if merged.is_err() && begins {
-        // It holds nothing, and may be large where the disk is full.
+        // The file holds no run, and may be large where the disk is full.
         remove_database(&asked.store);
     }
     merged
 }
 
-/// A shard's file, opened for a look.
+/// Opens a shard's file for a look.
 fn looked_at(path: &Path) -> Result<(Store, Found), Failure> {
     let refuse = || Failure::input(Refused::NoShard(path.to_owned()));
     let store = Store::open_to_read(path).map_err(|error| match error {
@@ -155,7 +154,7 @@ fn looked_at(path: &Path) -> Result<(Store, Found), Failure> {
     Ok((store, found))
 }
 
-/// What is said of a file that cannot be read as it was written.
+/// The failure for a file that cannot be read as it was written.
 fn damaged(error: StoreError) -> Failure {
     Failure::from(error).help(AGAIN)
 }
@@ -175,7 +174,7 @@ impl Looked {
         })
     }
 
-    /// The plan that was named is that of the shards.
+    /// Checks that the plan that was named is that of the shards.
     fn check_plan(&self, plan: Option<&Path>) -> Result<(), Failure> {
         let Some(path) = plan else { return Ok(()) };
         let asked = Asked::of(&path.to_string_lossy());
@@ -188,7 +187,7 @@ impl Looked {
         Err(Failure::input(Refused::OtherPlan(shard, plan)))
     }
 
-    /// Takes a file to the others.
+    /// Adds a file to the others.
     fn add(&mut self, (store, found): (Store, Found), partial: bool) -> Result<(), Failure> {
         let whole = found.run.finished.is_some();
         if whole && !store.is_sealed(found.id).map_err(damaged)? {
@@ -224,7 +223,7 @@ impl Looked {
         Ok(())
     }
 
-    /// It is of the same plan, version and number of shards as the first.
+    /// Checks that a shard is of the same plan, version and number of shards as the first.
     fn check(&self, found: &Found) -> Result<(), Failure> {
         let first = &self.first;
         let (path, other) = (found.path.clone(), first.path.clone());
@@ -262,7 +261,7 @@ impl Looked {
         Ok(())
     }
 
-    /// What is to be said where guests ran on unlike processors.
+    /// The remark to make where guests ran on unlike processors.
     fn unlike_processors(&self) -> Option<String> {
         let kinds: Vec<&str> = self.processors.iter().map(String::as_str).collect();
         (kinds.len() > 1).then(|| {
@@ -274,7 +273,7 @@ impl Looked {
         })
     }
 
-    /// The shards of which there is no whole file.
+    /// The shards without a whole file.
     fn missing(&self) -> Vec<Shard> {
         let count = self.first.shard.count();
         let whole = |index: &u32| self.files.get(index).is_some_and(|(_, whole)| *whole);
@@ -304,8 +303,7 @@ impl Looked {
         Failure::input(Refused::Missing(count, names)).help(help)
     }
 
-    /// The command that makes a shard: that of the first, but for the number and the
-    /// file.
+    /// The command that makes a shard: the first shard's command, with this number and file.
     fn command(&self, asked: &Merge, shard: Shard) -> String {
         let folder = self.first.path.parent().unwrap_or(Path::new(""));
         let file = typed::in_shell(folder.join(shard.file_name()).as_os_str());
@@ -329,7 +327,7 @@ impl Looked {
         words.join(" ")
     }
 
-    /// The run whose parts the shards are, which begins when they are put together.
+    /// The run whose parts the shards are; its beginning is the time of the merge.
     fn whole(&self) -> Run {
         let first = &self.first.run;
         let mut stamp = self.started.clone();
@@ -343,7 +341,7 @@ impl Looked {
         }
     }
 
-    /// Puts everything into the store.
+    /// Writes everything into the store.
     fn write(mut self, asked: &Merge, missing: Vec<Shard>) -> Result<Merged, Failure> {
         let kept = &self.first.kept;
         let plan: Plan<Asked> = planned::read("the plan of the shards", &kept.json)?;
@@ -379,7 +377,7 @@ impl Looked {
                 lacking.len(),
                 names.join(", ")
             );
-            // With an experiment that is missing: who goes on with the run forgets it.
+            // The remark names an experiment that is missing, so that resuming the run deletes it.
             let note = remark("Only a part", statement);
             store.add_notes(id.experiment(position), &[note])?;
             if missing.is_empty() {
@@ -408,7 +406,7 @@ impl Looked {
     }
 }
 
-/// Two files of one shard must say the same.
+/// Checks that two files of one shard say the same.
 fn compare(store: &Store, found: &Found, other: &Path) -> Result<(), Failure> {
     let (its, at) = looked_at(other)?;
     let (own, theirs) = (found.id, at.id);
@@ -450,8 +448,7 @@ impl Merged {
         Ok(())
     }
 
-    /// Writes down that the run has come to its end, if nothing is missing; else it can
-    /// be gone on with.
+    /// Records that the run is complete, if nothing is missing; otherwise it can be resumed.
     ///
     /// # Errors
     /// When the store cannot be written.

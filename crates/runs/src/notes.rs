@@ -1,11 +1,11 @@
-//! What every command that speaks of runs must have: where they are kept, and remarks.
+//! Constants of every command that handles runs: the default store, and remarks.
 
 use raidlab_store::AccuracyNote;
 
-/// Where runs are kept when nothing else is said.
+/// The default path of the store of runs.
 pub const STORE: &str = "raidlab.db";
 
-/// The class of notes that speak of a whole run.
+/// The class of notes about a whole run.
 pub const REMARK: &str = "remark";
 
 /// A remark on the whole run.

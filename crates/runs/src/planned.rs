@@ -1,5 +1,5 @@
-//! Plans of runs: made, written to files, read from there and from the store, and
-//! compared with what there is now.
+//! Plans of runs: made, written to files, read from files and from the store, and compared with
+//! the present files.
 
 use crate::asked::{Asked, On};
 use crate::failure::{Failure, Kind};
@@ -17,11 +17,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A plan's file is no longer than this: the data files of a suite take a few hundred
-/// kibibytes.
+/// The largest size of a plan's file, in bytes: the data files of a suite take a
+/// few hundred kibibytes.
 const LONGEST: u64 = 64 << 20;
 
-/// The plan of what is to be done; `experiments`: those that are prepared, in their order.
+/// The plan of a task; `experiments`: those that are prepared, in their order.
 pub fn of(
     asked: &Asked,
     files: &Files,
@@ -30,7 +30,7 @@ pub fn of(
 ) -> Plan<Asked> {
     Plan {
         schema: PLAN_SCHEMA,
-        // Also where nobody said which draw.
+        // The number of the draw stands in the plan also where it is the default.
         asked: Asked {
             draw: prepared.suite.draw,
             typed: Vec::new(),
@@ -44,7 +44,7 @@ pub fn of(
 /// The plan in the file that stands in the place of a suite, if it is one.
 ///
 /// # Errors
-/// When it cannot be read, or something is asked for beside it.
+/// When the plan cannot be read, or other things are asked for beside it.
 pub fn from_file(asked: &Asked) -> Result<Option<Plan<Asked>>, Failure> {
     let path = Path::new(&asked.suite);
     if path.extension().is_none_or(|extension| extension != "json") {
@@ -75,7 +75,7 @@ fn text(path: &Path) -> Result<String, Failure> {
     struct ReadError(PathBuf, #[source] io::Error);
 
     let read = || -> io::Result<String> {
-        // Nobody writes a plan into a pipe, which would be waited for.
+        // A plan is never a pipe, and reading one would wait.
         if !std::fs::metadata(path)?.is_file() {
             return Err(io::Error::other("it is not a file"));
         }
@@ -93,10 +93,10 @@ fn text(path: &Path) -> Result<String, Failure> {
     })
 }
 
-/// A plan from its text; `name`: what holds it.
+/// Reads a plan from its text; `name`: the file or run that holds it.
 ///
 /// # Errors
-/// When it is none, or one of another version.
+/// When the text is no plan, or one of another version.
 pub fn read(name: &str, text: &str) -> Result<Plan<Asked>, Failure> {
     #[derive(Debug, thiserror::Error)]
     #[error("{0} cannot be used")]
@@ -111,11 +111,11 @@ pub fn read(name: &str, text: &str) -> Result<Plan<Asked>, Failure> {
     })
 }
 
-/// The plan that a store keeps of a run, with a word on every file of it that is
-/// another one now.
+/// The plan that a store keeps of a run, with a message about every file of it that
+/// has changed since.
 ///
 /// # Errors
-/// When there is none, or it is of another version.
+/// When the run has no plan, or one of another version.
 pub(crate) fn from_store(
     store: &Path,
     run: &RunSummary,
@@ -146,7 +146,7 @@ pub(crate) fn from_store(
     Ok(plan)
 }
 
-/// What stands now in a file of a plan.
+/// The present text of a file of a plan.
 fn now(file: &str) -> Option<String> {
     match files::as_built_in(file) {
         Some((folder, name)) => raidlab_data::text(folder, name).map(str::to_owned),
@@ -154,8 +154,8 @@ fn now(file: &str) -> Option<String> {
     }
 }
 
-/// Goes on with a run that did not come to its end; that another program does so is
-/// said, and kept with the run.
+/// Resumes a run that did not finish. If this program is another one than the run's, that is said,
+/// and kept with the run.
 ///
 /// # Errors
 /// When the store cannot be read or written.
@@ -180,7 +180,7 @@ pub fn go_on(run: &RunSummary, store: &mut Store, front: &dyn Front) -> Result<(
 /// must be what was planned.
 ///
 /// # Errors
-/// With the first experiment that is another one.
+/// With the first experiment that differs.
 pub fn check(plan: &Plan<Asked>, own: &[Listed]) -> Result<(), Failure> {
     if own == plan.experiments {
         return Ok(());
@@ -202,10 +202,10 @@ pub fn check(plan: &Plan<Asked>, own: &[Listed]) -> Result<(), Failure> {
         .help("use the raidlab that made the plan, or begin a new run and compare the two"))
 }
 
-/// What this program is: the build ID that its linker has put into it, or the SHA-256 of its file
-/// where there is none, in hexadecimal digits; nothing where the file cannot be read. A linker makes
-/// the ID of all that it writes, so that another program has another one, and to read it takes no
-/// time, where a sum of the file takes longer than a short part of a run.
+/// The identity of this program, in hexadecimal digits: the build ID of its linker, or the SHA-256
+/// of its file where there is none; empty where the file cannot be read. The linker derives the ID
+/// from all that it writes, so another program has another ID. Reading it takes no time, whereas a
+/// sum of the file takes longer than a short part of a run.
 pub fn program() -> String {
     let file = || std::env::current_exe().and_then(File::open);
     let Ok(noted) = file().map(ReadCache::new) else {

@@ -16,18 +16,18 @@ use raidlab_store::AccuracyNote;
 use raidlab_units::{Nanos, count};
 use std::path::Path;
 
-/// What a job file runs on when nothing is said.
+/// The default disks of a job file.
 const JOB_FILE_DISKS: [&str; 2] = ["wd4000fyyz", "wd4000fyyz"];
-/// The subject of a job file when none is said.
+/// The default subject of a job file.
 const JOB_FILE_SUBJECT: &str = "md";
-/// How long a job is under `--quick`: a tenth of the usual minute.
+/// The length of a job under `--quick`: a tenth of the usual minute.
 const QUICK: Nanos = Nanos::from_secs(6);
 
 /// The remedy where a suite cannot be loaded.
 pub const SUITES: &str =
     "`raidlab suites` lists the suites; `raidlab suites mirror-2015 --toml` prints a complete one";
 
-/// What every bench begins with: the suite as it is asked for, and its subjects.
+/// Loads what every bench begins with: the suite as it is asked for, and its subjects.
 ///
 /// # Errors
 /// When a file is missing or wrong, or names do not go together.
@@ -38,7 +38,7 @@ pub fn chosen(task: &Task) -> Result<(Suite, Vec<Subject>), Failure> {
     Ok((suite, subjects))
 }
 
-/// Reads everything and decides, for the model bench.
+/// Reads all files and decides everything, for the model bench.
 ///
 /// # Errors
 /// When a file is missing or wrong, or names do not go together.
@@ -79,9 +79,8 @@ pub(crate) fn for_model(task: &Task) -> Result<Prepared, Failure> {
     })
 }
 
-/// Of a suite whose subjects nobody chose, those that have a model run; the
-/// reader is told of the others. Without any that has, nothing is left out, and
-/// the bench refuses.
+/// Leaves out the subjects without a model where the user chose none, with a note to the reader. If
+/// none has a model, nothing is left out, and the bench refuses.
 fn leave_out_unmodelled(asked: &Asked, subjects: &mut Vec<Subject>) -> Option<AccuracyNote> {
     let is_modelled = |subject: &Subject| subject.kind != SubjectKind::System;
     if !asked.subjects.is_empty() || !subjects.iter().any(is_modelled) {
@@ -99,8 +98,8 @@ fn leave_out_unmodelled(asked: &Asked, subjects: &mut Vec<Subject>) -> Option<Ac
     })
 }
 
-/// What a run says of jobs that do not ask for direct I/O: a real kernel would answer them from
-/// the memory that caches its files.
+/// The remark on jobs that do not ask for direct I/O: a real kernel would answer them from the
+/// memory that caches its files.
 fn without_a_page_cache(suite: &Suite) -> Option<AccuracyNote> {
     let is_buffered = |job: &&Job| match &job.work {
         Work::Fio { jobs, .. } => !jobs.are_direct(),
@@ -137,16 +136,16 @@ fn choose_host(
     Ok(Some(remark("Another host", statement)))
 }
 
-/// Whether the argument is a fio job file: any path that is no suite's.
+/// Whether the argument is a fio job file: any path that is not a suite's.
 fn is_job_file(name: &str) -> bool {
     let extension = Path::new(name).extension();
     extension.map_or_else(|| name.contains('/'), |extension| extension != "toml")
 }
 
-/// The suite that was named, as it is asked for.
+/// Loads the suite that was named, as it is asked for.
 ///
 /// # Errors
-/// When there is none of this name, or its file is wrong.
+/// When there is no suite of this name, or its file is wrong.
 pub fn load(asked: &Asked, files: &Files) -> Result<Suite, Failure> {
     let mut suite = named(asked, files)?;
     if let Some(repetitions) = asked.host.repetitions {
@@ -186,7 +185,7 @@ fn named(asked: &Asked, files: &Files) -> Result<Suite, Failure> {
     Ok(suite)
 }
 
-/// Refuses a draw of what draws nothing.
+/// Refuses a draw for a suite that draws nothing.
 fn refuse_draw(asked: &Asked) -> Result<(), Failure> {
     if asked.draw.is_none() {
         return Ok(());
@@ -199,7 +198,7 @@ fn refuse_draw(asked: &Asked) -> Result<(), Failure> {
         .help("leave it out; it is for suites that say `draw`, as md-held"))
 }
 
-/// What the files of this run may ask of fio beside its load.
+/// The permission for what this run's files may ask of fio beside its load.
 ///
 /// # Errors
 /// When there is no such option or variable.
@@ -217,8 +216,8 @@ pub fn permission(allowed: &[String]) -> Result<Permission, Failure> {
     Ok(permission)
 }
 
-/// What is allowed, with the value of each variable that is allowed by name alone: who
-/// goes on with the run, and a guest, may have another environment.
+/// The allowed options, with the value of each variable that is allowed by name alone: a resumed
+/// run and a guest may have another environment.
 pub(crate) fn with_values(allowed: &[String]) -> Vec<String> {
     let valued = |text: &String| {
         let name = text.strip_prefix("${");
@@ -231,7 +230,7 @@ pub(crate) fn with_values(allowed: &[String]) -> Vec<String> {
     allowed.iter().map(valued).collect()
 }
 
-/// Those of the suite, or those that were named.
+/// The subjects of the suite, or those that were named.
 ///
 /// # Errors
 /// When a name leads nowhere or is given twice.
@@ -265,11 +264,11 @@ pub(crate) fn chosen_subjects(
     Ok(subjects)
 }
 
-/// Those of the suite, one for all of its members, or one for each member, which
-/// may then be more or fewer than the suite's own.
+/// Sets the suite's disks to those named: none to keep its own, one for all of its members, or one
+/// for each member, which may then be more or fewer than the suite's own.
 ///
 /// # Errors
-/// When there are fewer than the suite speaks of.
+/// When there are fewer than the suite's steps refer to.
 pub(crate) fn choose_disks(suite: &mut Suite, named: &[String]) -> Result<(), Failure> {
     match named {
         [] => {}
@@ -293,7 +292,7 @@ pub(crate) fn choose_disks(suite: &mut Suite, named: &[String]) -> Result<(), Fa
 /// The processor that was asked for, or else the suite's.
 ///
 /// # Errors
-/// When there is none of that name, or its file is wrong.
+/// When there is no processor of that name, or its file is wrong.
 pub fn processor(
     files: &Files,
     asked: Option<&str>,
@@ -310,8 +309,8 @@ pub fn processor(
         .map_err(|error| Failure::of_preset(place, error))
 }
 
-/// The parameter sets that every disk can be in, in the order of the first that has a
-/// choice: one with a single set is in that one, whatever the others are in.
+/// The parameter sets that every disk has, in the order of the first disk with a choice: a disk
+/// with a single set uses that one, whatever the others use.
 ///
 /// # Errors
 /// When a preset is wrong, or lacks the set that is asked for.
@@ -354,8 +353,8 @@ pub(crate) fn chosen_fits(
     Err(Failure::words(Kind::Usage, words).help(format!("use one of: {known}, all")))
 }
 
-/// Lets no job that ends by time run longer than [`QUICK`], on any bench. Jobs
-/// that end by size stay whole: what comes after them relies on what they wrote.
+/// Shortens jobs that end by time to [`QUICK`], on any bench. Jobs that end by size stay whole:
+/// later jobs rely on what they wrote.
 fn shorten(suite: &mut Suite) {
     let jobs = suite.steps.iter_mut().flat_map(|step| match step {
         Step::Job(job) => std::slice::from_mut(job),
@@ -367,8 +366,8 @@ fn shorten(suite: &mut Suite) {
     }
 }
 
-/// What the reader must know of the suite and the options. Figures that were measured on
-/// other disks compare with nothing here, and are dropped.
+/// The remarks on the suite and the options that the reader must know. Published figures of other
+/// disks compare with nothing here, and are dropped.
 pub fn remarks(asked: &Asked, suite: &mut Suite) -> Vec<AccuracyNote> {
     let mut remarks = Vec::new();
     let real = asked.on == On::Host;

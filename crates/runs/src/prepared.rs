@@ -1,5 +1,4 @@
-//! A run with everything decided: its experiments, and what stands in the way of those
-//! that are left out.
+//! A run with everything decided: its experiments, and the reasons why others are left out.
 
 use crate::asked::On;
 use crate::failure::{Failure, Kind};
@@ -15,15 +14,15 @@ use std::fmt::Write;
 pub struct Prepared {
     /// The suite, with the disks that were chosen.
     pub suite: Suite,
-    /// In the order of the rows.
+    /// The experiments, in the order of the rows.
     pub experiments: Vec<Experiment>,
-    /// What the reader of the results must know.
+    /// Remarks that the reader of the results must know.
     pub remarks: Vec<AccuracyNote>,
 }
 
 impl Prepared {
-    /// How many rows of jobs there will be; `None` where that is known once they have run:
-    /// of bonnie++, iozone, options that only a real fio understands, and jobs in rounds.
+    /// The number of rows that the jobs will give; `None` where only running them tells: bonnie++,
+    /// iozone, options that only a real fio understands, and jobs in rounds.
     pub fn rows(&self) -> Option<usize> {
         let of_steps = |steps: &[PlannedStep]| {
             steps.iter().try_fold(0, |rows, step| match step {
@@ -45,25 +44,25 @@ impl Prepared {
         kinds.any(|kind| kind == SubjectKind::System)
     }
 
-    /// How many machines there are.
+    /// The number of machines of the run.
     pub fn machines(&self) -> usize {
         let hosts = self.experiments.iter().map(|one| one.host.as_str());
         hosts.collect::<std::collections::BTreeSet<_>>().len()
     }
 
-    /// An experiment in a word or two: `md, strict`.
+    /// A name of an experiment in a word or two: `md, strict`.
     pub fn label(&self, index: usize) -> String {
         let found = self.experiments.get(index);
         found.map_or_else(String::new, |one| one.label(self.suite.repetitions))
     }
 
-    /// The parameter sets that the run needs, in the order in which they come.
+    /// The parameter sets that the run needs, in their order of appearance.
     fn fits(&self) -> Vec<&str> {
         distinct(self.experiments.iter().map(|one| one.fit.as_str()))
     }
 
-    /// What would be done, in words. Fits differ in numbers only, so each
-    /// subject is shown once.
+    /// A description of what would be done. Fits differ in numbers only, so each subject
+    /// is shown once.
     pub fn words(&self) -> String {
         let fits = self.fits();
         let mut text = String::new();
@@ -90,7 +89,7 @@ impl Prepared {
     }
 }
 
-/// An experiment that its bench refuses.
+/// The error of an experiment that its bench refuses.
 #[derive(Debug, thiserror::Error)]
 #[error("subject `{subject}` cannot run")]
 pub struct CannotRun<E: Error + 'static> {
@@ -99,32 +98,33 @@ pub struct CannotRun<E: Error + 'static> {
 }
 
 impl<E: Error + 'static> CannotRun<E> {
-    /// This experiment cannot be run, for this reason.
+    /// The error for this experiment, with the reason.
     pub fn new(experiment: &Experiment, source: E) -> Self {
         let subject = experiment.subject.name.clone();
         Self { subject, source }
     }
 }
 
-/// What a bench says of an experiment that it cannot run.
+/// The reason why a bench cannot run an experiment.
 pub trait Obstacle: Error + Sized + 'static {
-    /// What would help, in words, if anything would.
+    /// The remedy, in words, if there is one.
     fn remedy(&self) -> Option<&'static str>;
     /// Whether the same plan could run on the same bench in another state: a tool can
     /// be installed, larger disks can be named.
     fn is_curable(&self) -> bool;
 }
 
-/// The title of a remark on an experiment that the bench cannot run.
+/// The title of a remark on an experiment that is left out.
 pub(crate) const LEFT_OUT: &str = "Left out";
 
-/// Whether a subject does none of the suite's jobs, as these come after what it cannot do.
+/// Whether a subject does none of the suite's jobs, since these come after a step that
+/// it cannot do.
 fn is_jobless(experiment: &Experiment) -> bool {
     experiment.left_out > 0 && experiment.jobs().next().is_none()
 }
 
-/// Subjects that do none of the suite's jobs, or not its last ones, as these come after something
-/// that takes redundancy: rows would be missing without a word.
+/// Subjects that do none of the suite's jobs, or not its last ones, since these come after a step
+/// that needs redundancy. Without a remark rows would be missing silently.
 fn short_of_jobs(suite: &Suite, experiments: &[Experiment]) -> Vec<String> {
     let left_out = experiments.iter().filter(|one| one.left_out > 0);
     let lines = left_out.filter_map(|one| {
@@ -147,11 +147,11 @@ fn short_of_jobs(suite: &Suite, experiments: &[Experiment]) -> Vec<String> {
     distinct(lines)
 }
 
-/// A remark for each of these lines on what is left out, and for each subject that does not do
-/// all of the suite's jobs.
+/// The remarks for these lines on what is left out, and for each subject that does not do all of
+/// the suite's jobs.
 ///
 /// # Errors
-/// When nothing is left that would measure anything.
+/// When no measuring job is left.
 pub(crate) fn what_is_missing(
     task: &Task,
     suite: &Suite,
@@ -177,14 +177,13 @@ pub(crate) fn on_options(task: &Task, experiments: &[Experiment]) -> Option<Accu
     (!notes.is_empty()).then(|| remark("Options of fio", notes.join("; ")))
 }
 
-/// Those of `all` that are planned and that the bench can run, as a run with these
-/// remarks; for every subject that it cannot, there is one more. A subject that was asked
-/// for by name, or that is in the plan, is an error instead, and so is a suite of which
-/// nothing is left. Where nothing is to be run but a plan to be shown, it has all that
-/// another state of the bench could run.
+/// The run of those experiments of `all` that are planned and that the bench can run, with these
+/// remarks and one more for every subject that it cannot run. For a subject that was asked for by
+/// name, or that is in the plan, that is an error instead, and so is a suite of which nothing is
+/// left. Where a plan is only to be shown, it keeps what another state of the bench could run.
 ///
 /// # Errors
-/// With what stands in the way.
+/// The obstacle that keeps a subject, or all of the suite, from running.
 pub fn possible<E: Obstacle>(
     task: &Task,
     suite: Suite,

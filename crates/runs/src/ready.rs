@@ -22,7 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Task {
-    /// What is asked for; where a plan stands in the place of a suite, what that says.
+    /// The task that is asked for; where the suite's place names a plan, the plan's task.
     ///
     /// # Errors
     /// When the plan cannot be read, or an option does nothing on its bench.
@@ -37,19 +37,19 @@ impl Task {
         }
     }
 
-    /// Goes on with a run that did not come to its end.
+    /// The task of resuming a run that did not finish.
     ///
     /// # Errors
-    /// When it has no plan that can be gone on with.
+    /// When the run has no plan that can be resumed.
     pub fn resume(run: RunSummary, here: Here, front: &'static dyn Front) -> Result<Self, Failure> {
         let plan = planned::from_store(&here.store, &run, front)?;
         Self::of_plan(plan, Some(run), here, front)
     }
 
-    /// What a kept run did, to be done once more.
+    /// The task of doing a kept run once more.
     ///
     /// # Errors
-    /// When it has no plan.
+    /// When the run has no plan.
     pub fn again(run: RunSummary, here: Here, front: &'static dyn Front) -> Result<Self, Failure> {
         let plan = planned::from_store(&here.store, &run, front)?;
         Self::of_plan(plan, None, here, front)
@@ -91,11 +91,11 @@ impl Task {
         })
     }
 
-    /// Decides everything and makes the bench ready; where a killed run of real machines
-    /// goes on, what it has left is removed first.
+    /// Decides everything and makes the bench ready; where a killed run of real machines is
+    /// resumed, its leftovers are removed first.
     ///
     /// # Errors
-    /// When anything of it cannot be run, or is not what was planned.
+    /// When a part of the run cannot be run, or is not what was planned.
     pub fn prepare(&self) -> Result<Ready<'_>, Failure> {
         let (on, prepared, threads) = match self.asked.on {
             On::Model => {
@@ -112,7 +112,8 @@ impl Task {
                 (OnBench::Kernel(Box::new(bench)), prepared, threads)
             }
             On::Host => {
-                // From here on an interruption must find the trial disks' owner.
+                // From here on an interruption must be noticed, so that the trial
+                // disks are removed.
                 self.front.listen()?;
                 let (host, prepared) = host::prepare(self)?;
                 let machines = prepared.machines();
@@ -143,7 +144,7 @@ pub struct Ready<'a> {
     pub(crate) task: &'a Task,
     on: OnBench,
     pub(crate) prepared: Prepared,
-    /// The experiments as the plan has them.
+    /// The experiments in the form of the plan.
     pub(crate) listed: Vec<Listed>,
     threads: usize,
 }
@@ -156,19 +157,18 @@ enum OnBench {
 
 /// A run that has ended.
 pub struct Ended {
-    /// What keeps it, for this process alone.
+    /// The store that keeps the run, opened by this process alone.
     pub store: Store,
     /// The name of the run.
     pub name: String,
-    /// Of experiments; the others went to their end.
+    /// The failure of an experiment, if one failed; the others ended well.
     pub failure: Option<Failure>,
     run: RunId,
     lock: Lock,
 }
 
 impl Ended {
-    /// Writes down that the run has come to its end, as the last thing of all: until then
-    /// it can be resumed.
+    /// Records that the run is complete, as the last thing of all: until then it can be resumed.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -180,10 +180,10 @@ impl Ended {
         Ok(())
     }
 
-    /// The same of a shard, whose file gets its name with that.
+    /// Records that a shard is complete; its file then gets its name.
     ///
     /// # Errors
-    /// As [`Self::finish`], and the failure of its experiments: it is not whole then.
+    /// As [`Self::finish`], and the failure of its experiments: the shard is not whole then.
     pub fn finish_shard(mut self, file: &Path) -> Result<(), Failure> {
         self.finish()?;
         if let Some(failure) = self.failure {
@@ -197,14 +197,14 @@ impl Ended {
 }
 
 impl Ready<'_> {
-    /// Looks whether the bench of models can run what is to be run here, and whether the
-    /// kernel bench has the programs for it; those other than the model have left out the
-    /// experiments that they cannot run.
+    /// Checks that the model bench can run what is to be run here, or that the kernel bench has the
+    /// programs for it. Benches other than the model's have already left out the experiments that
+    /// they cannot run.
     fn check(&self) -> Result<(), Failure> {
         let own = self.own_experiments();
         match &self.on {
             OnBench::Model(bench) => {
-                // One repetition is like another.
+                // All repetitions are alike, so one of each is checked.
                 let mut seen = BTreeSet::new();
                 let own = own.into_iter().map(|(_, experiment)| experiment);
                 for experiment in own.filter(|one| seen.insert(one.label(1))) {
@@ -236,7 +236,7 @@ impl Ready<'_> {
         &self.prepared.experiments
     }
 
-    /// The experiments that are to be run here, with their positions: all, or a shard's.
+    /// The experiments to be run here, with their positions: all, or those of a shard.
     #[must_use]
     pub fn own_experiments(&self) -> Vec<(usize, &Experiment)> {
         let own = self.task.here.shard.map(|shard| self.own(shard));
@@ -245,14 +245,14 @@ impl Ready<'_> {
             .collect()
     }
 
-    /// The experiments that this machine cannot run, one in a line, and why not.
+    /// The experiments that this machine cannot run, one per line, each with the reason.
     pub fn left_out(&self) -> impl Iterator<Item = &str> {
         let remarks = self.prepared.remarks.iter();
         let left_out = remarks.filter(|remark| remark.title == LEFT_OUT);
         left_out.map(|remark| remark.statement.as_str())
     }
 
-    /// What would be done, in words.
+    /// A description of what would be done.
     ///
     /// # Errors
     /// When an experiment cannot run.
@@ -266,7 +266,7 @@ impl Ready<'_> {
         }
     }
 
-    /// What would be done, as data.
+    /// The plan of what would be done, as data.
     #[must_use]
     pub fn plan(&self) -> Plan<Asked> {
         planned::of(
@@ -277,11 +277,10 @@ impl Ready<'_> {
         )
     }
 
-    /// Asks for what must be agreed to before anything is lost, and writes down what
-    /// that is.
+    /// Asks for consent to the loss of data before anything is lost, and records what may be lost.
     ///
     /// # Errors
-    /// When there is no consent, or a run cannot go on on this machine.
+    /// When there is no consent, or a run cannot be resumed on this machine.
     pub fn consent(&self) -> Result<(), Failure> {
         match &self.on {
             OnBench::Host(host) => host.begin(self.task),
@@ -300,7 +299,7 @@ impl Ready<'_> {
     /// Runs the experiments into the store.
     ///
     /// # Errors
-    /// When it cannot be kept, or is interrupted.
+    /// When results cannot be kept, or the run is interrupted.
     pub fn run(&self, watcher: &mut dyn Watcher) -> Result<Ended, Failure> {
         let (task, prepared, bench) = (self.task, &self.prepared, self.bench());
         let shard = task.here.shard;
@@ -333,7 +332,7 @@ impl Ready<'_> {
             } else {
                 None
             },
-            // Only those of jobs are known beforehand.
+            // Only the rows of jobs are known beforehand.
             rows: rows.iter().filter(|row| !row.op.is_background()).count(),
             begun_before: task.resumed.is_some(),
             advanced: store.ended_experiments(run)?.len() > ended_before,
@@ -367,18 +366,18 @@ impl Ready<'_> {
         })
     }
 
-    /// Takes the store for this run alone, before it is opened: whoever has a shard's file open
-    /// keeps another process from giving it its name.
+    /// Locks the store for this run before opening it: an open shard's file would keep another
+    /// process from giving it its name.
     fn lock(&self, path: &Path) -> Result<Lock, Failure> {
         let lock = match lock_store(path) {
-            // Why nothing can be written there the store says better.
+            // The store itself reports better why nothing can be written there.
             Err(failure) if failure.kind() == Kind::Output => {
                 Store::open(path)?;
                 return Err(failure);
             }
             lock => lock?,
         };
-        // Between the first look and the lock another process may have made it.
+        // Between the first look and the lock another process may have finished the shard.
         if self.is_there()? {
             let words = "another process has just made the shard";
             let help = "start it again with the same command; it says that it is whole";
@@ -387,7 +386,7 @@ impl Ready<'_> {
         Ok(lock)
     }
 
-    /// The run in the store, by its number and name, and what it had finished before.
+    /// Begins or finds the run in the store: its number and name, and what it had finished before.
     fn begin(&self, store: &mut Store) -> Result<(RunId, String, Before), Failure> {
         if let Some(shard) = self.task.here.shard {
             return self.begin_shard(shard, store);
@@ -404,12 +403,12 @@ impl Ready<'_> {
     }
 }
 
-/// One run at a time writes into a store; the lock dies with this process.
+/// Locks a store, which one run at a time writes into; the lock ends with this process.
 ///
 /// # Errors
-/// When a run goes on, or no lock can be had.
+/// When another run is writing, or no lock can be taken.
 pub fn lock_store(store: &Path) -> Result<Lock, Failure> {
-    // By whichever link it is named, it is one store.
+    // Links are resolved: a store has one lock, whatever name leads to it.
     let store = match store.is_symlink() {
         true => std::fs::canonicalize(store).unwrap_or_else(|_| store.to_owned()),
         false => store.to_owned(),

@@ -1,10 +1,10 @@
 //! A shard of a run: which experiments it has, the file that it writes, and how it goes
 //! on.
 //!
-//! A shard's file is a store with one run, of which it has its own experiments only. It
-//! is written beside its place, as `FILE.part`, and gets its name when the shard has come
-//! to its end and all of it is on the disk. Whoever starts the shard again finds it whole
-//! and does nothing, or goes on with what the `.part` has.
+//! A shard's file is a store with one run, of which it has its own experiments only. It is written
+//! beside its place, as `FILE.part`, and gets its name when the shard has come to its end and all
+//! of it is on the disk. When the shard is started again, a whole file is left alone, and a
+//! `.part` is continued.
 
 use crate::failure::{Failure, Kind};
 use crate::keeper;
@@ -19,8 +19,8 @@ use raidlab_units::count;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The file of a shard: the one that is named, a file in the folder that is named, or,
-/// where the store is the usual one, a file of the shard's own here.
+/// The file of a shard: the named file, a file in the named folder, or, with the default store, a
+/// file of the shard's own in the working directory.
 #[must_use]
 pub fn file_of(shard: Shard, store: &Path) -> PathBuf {
     if store == Path::new(STORE) {
@@ -42,7 +42,7 @@ impl Ready<'_> {
             .collect()
     }
 
-    /// What a shard would do, in words.
+    /// A description of what a shard would do.
     pub(crate) fn shard_in_words(&self, shard: Shard) -> String {
         let mut text = String::new();
         let own = self.own(shard);
@@ -59,7 +59,7 @@ impl Ready<'_> {
         text
     }
 
-    /// The shard that is to be done, and its file; `None`: the whole run is.
+    /// The shard that is to be done, with its file; `None` for a whole run.
     #[must_use]
     pub fn shard(&self) -> Option<(Shard, &Path)> {
         let here = &self.task.here;
@@ -69,7 +69,7 @@ impl Ready<'_> {
     /// Whether the shard's file is there, whole.
     ///
     /// # Errors
-    /// When something else has its name, or it is damaged.
+    /// When something else has the file's name, or it is damaged.
     pub fn is_there(&self) -> Result<bool, Failure> {
         let here = &self.task.here;
         let Some(shard) = here.shard.filter(|_| here.store.exists()) else {
@@ -114,8 +114,8 @@ impl Ready<'_> {
         Failure::words(Kind::Input, words).help("move it away, or name another file with --store")
     }
 
-    /// Begins a shard's run, or goes on with it: its number and name, and what is not to
-    /// be run.
+    /// Begins or resumes a shard's run. Returns its number and name, and what is not to
+    /// be run again.
     pub(crate) fn begin_shard(
         &self,
         shard: Shard,

@@ -1,8 +1,8 @@
-//! How far the shards of a run are, told by the files of a folder.
+//! The progress of a run's shards, told from the files of a folder.
 //!
-//! Files of whole shards are opened. Those of shards that are not whole are not: another
-//! machine may be writing them, and over a network file system two machines must not have
-//! one database open. Of them only the time counts at which they were last written.
+//! Files of whole shards are opened. Those of shards that are not whole are not: another machine
+//! may be writing them, and over a network file system two machines must not have one database
+//! open. Only the time of their last write is used.
 
 use crate::failure::{Failure, Kind};
 use crate::merge::Refused;
@@ -16,28 +16,29 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// How far a shard is.
+/// The progress of one shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// Its file is there: so many experiments, with this end, RFC 3339 in UTC.
+    /// The shard's file is there, with so many experiments, and ended at this time, RFC
+    /// 3339 in UTC.
     Whole(usize, String),
-    /// It was begun: so long ago it last wrote something.
+    /// The shard was begun, and last wrote something so long ago.
     Begun(Duration),
-    /// There is a file that is no such shard, for this reason.
+    /// A file with the shard's name is not such a shard, for this reason.
     Broken(String),
-    /// There is no file of it.
+    /// There is no file of the shard.
     Missing,
 }
 
-/// The state of each shard of the run that a folder holds, in their order.
+/// The states of all shards of the run in a folder, in their order.
 ///
 /// # Errors
-/// When there is none, they are of several runs, or the folder cannot be read.
+/// When there are no shards, they are of several runs, or the folder cannot be read.
 pub fn status(folder: &Path) -> Result<Vec<(Shard, State)>, Failure> {
     if let Some(states) = states(folder)? {
         return Ok(states);
     }
-    // Submitted, and not begun.
+    // The shards were submitted, and none has begun.
     let submitted = Submission::of(folder)?.map(|submission| {
         let count = submission.shards;
         let all = (0..count.get()).filter_map(|index| Shard::new(index, count));
@@ -50,7 +51,7 @@ pub fn status(folder: &Path) -> Result<Vec<(Shard, State)>, Failure> {
     })
 }
 
-/// As [`status()`]; `None` where there is no file of any shard.
+/// Returns the states as [`status()`] does; `None` where there is no file of any shard.
 pub(crate) fn states(folder: &Path) -> Result<Option<Vec<(Shard, State)>>, Failure> {
     let unreadable = |error| Failure::read_file(folder, error);
     let mut states = BTreeMap::new();
@@ -75,7 +76,7 @@ pub(crate) fn states(folder: &Path) -> Result<Option<Vec<(Shard, State)>>, Failu
                 Ok(time) => {
                     State::Begun(SystemTime::now().duration_since(time).unwrap_or_default())
                 }
-                // It has come to its end meanwhile, and has its name by now.
+                // The shard has finished meanwhile, and its file has its name by now.
                 Err(error) if error.kind() == ErrorKind::NotFound => match whole_one(&path) {
                     Some(whole) => look(&whole, shard),
                     None => continue,
@@ -83,8 +84,8 @@ pub(crate) fn states(folder: &Path) -> Result<Option<Vec<(Shard, State)>>, Failu
                 Err(error) => return Err(unreadable(error)),
             },
         };
-        // A file that has its name stands for the shard, whatever is left beside it; of one
-        // that is begun the file that was written last.
+        // A whole file decides the shard's state, whatever is left beside it; of unfinished files
+        // the last written one decides.
         let state = match (states.remove(&shard), state) {
             (Some(State::Begun(age)), State::Begun(other)) => State::Begun(age.min(other)),
             (Some(other), State::Begun(_)) => other,
@@ -100,7 +101,7 @@ pub(crate) fn states(folder: &Path) -> Result<Option<Vec<(Shard, State)>>, Failu
     Ok(Some(all.collect()))
 }
 
-/// The file of a whole shard whose unfinished one, or its journal, this was, if it is there.
+/// The file of the whole shard, if it is there, whose unfinished file or journal this was.
 fn whole_one(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let name = name.strip_suffix("-wal").unwrap_or(name);
@@ -108,12 +109,12 @@ fn whole_one(path: &Path) -> Option<PathBuf> {
     whole.exists().then_some(whole)
 }
 
-/// The shard that a file is one of by its name, and whether it is whole by that.
+/// The shard that a file's name is for, and whether the name is that of a whole shard.
 fn named(path: &Path) -> Option<(Shard, bool)> {
     let name = path.file_name()?.to_str()?;
     let (stem, whole) = match name.strip_suffix(".db") {
         Some(stem) => (stem, true),
-        // Its journal is written first.
+        // The shard's journal is written first.
         None => {
             let part = name.strip_suffix("-wal").unwrap_or(name);
             (part.strip_suffix(".db.part")?, false)
@@ -124,7 +125,7 @@ fn named(path: &Path) -> Option<(Shard, bool)> {
     Some((shard, whole))
 }
 
-/// What a file is that has the name of a whole shard.
+/// The state of a file that has the name of a whole shard.
 fn look(path: &Path, shard: Shard) -> State {
     let read = || -> Result<Option<State>, StoreError> {
         let store = Store::open_to_read(path)?;

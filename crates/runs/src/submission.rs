@@ -1,9 +1,9 @@
-//! Which jobs of a scheduler make the shards of a run: a record in the shards' folder, and
-//! what the scheduler says of them (squeue(1)).
+//! The scheduler's jobs that make the shards of a run: a record in the shards' folder, and what the
+//! scheduler says of them (squeue(1)).
 //!
-//! Accounting (`sacct`) is not asked: many sites have none. `squeue --states=all` knows of
-//! a task for `MinJobAge` after its end (five minutes where nothing is configured); then
-//! the files alone say what became of it.
+//! Accounting (`sacct`) is not asked: many sites have none. `squeue --states=all` lists a task for
+//! `MinJobAge` after its end (five minutes where nothing is configured); then only the files tell
+//! how it ended.
 
 use crate::failure::Failure;
 use raidlab_shell::{Command, Target, TargetError};
@@ -17,20 +17,20 @@ use std::path::{Path, PathBuf};
 /// The name of the file that keeps what was submitted.
 const RECORD: &str = "submission.json";
 
-/// What was handed over, as it is kept in the shards' folder.
+/// The submitted jobs, as recorded in the shards' folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Submission {
     /// The name of the scheduler that has the jobs: `slurm`.
     pub engine: String,
-    /// Its number for the array job of the shards.
+    /// The scheduler's number of the array job of the shards.
     pub array: String,
-    /// And for the merge; empty where it was not taken.
+    /// The scheduler's number of the merge job; empty where it was not taken.
     pub merge: String,
-    /// The cluster that has them, where it is not the usual one (`sbatch --clusters`).
+    /// The cluster that has the jobs, where it is not the usual one (`sbatch --clusters`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
-    /// How many shards there are, those that were whole already among them.
+    /// The number of shards, those among them that were whole already.
     pub shards: NonZero<u32>,
 }
 
@@ -38,7 +38,7 @@ impl Submission {
     /// The record of a folder; `None` where nothing was submitted.
     ///
     /// # Errors
-    /// When there is one that cannot be read.
+    /// When the record cannot be read.
     pub fn of(folder: &Path) -> Result<Option<Self>, Failure> {
         #[derive(Debug, thiserror::Error)]
         #[error("{} is no record of a submission", visible_path(.0))]
@@ -57,7 +57,7 @@ impl Submission {
     }
 
     pub(crate) fn keep(&self, folder: &Path) -> Result<(), Failure> {
-        // Of plain words: it always has a form.
+        // Plain words always have a form as JSON.
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
         let path = folder.join(RECORD);
         Ok(write(
@@ -67,19 +67,19 @@ impl Submission {
         )?)
     }
 
-    /// What the scheduler says of each task of the array, by the number of its shard, as
-    /// long as it remembers them.
+    /// The scheduler's answer on each task of the array, by the number of its shard, as long
+    /// as it remembers them.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// When the scheduler does not answer.
     pub fn tasks(&self, target: &dyn Target) -> Result<Vec<(u32, Task)>, Failure> {
         self.ask(&self.array, target)
     }
 
-    /// The same of the merge.
+    /// The state of the merge job, as long as the scheduler remembers it.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// When the scheduler does not answer.
     pub fn merge_task(&self, target: &dyn Target) -> Result<Option<Task>, Failure> {
         if self.merge.is_empty() {
             return Ok(None);
@@ -88,7 +88,7 @@ impl Submission {
         Ok(found.into_iter().next().map(|(_, task)| task))
     }
 
-    /// What Slurm knows of the tasks of a job, by their numbers; 0 where it is no array.
+    /// Asks Slurm for the tasks of a job, by their numbers; 0 for a job that is no array.
     fn ask(&self, job: &str, target: &dyn Target) -> Result<Vec<(u32, Task)>, Failure> {
         let arguments = [
             "--array",
@@ -107,17 +107,18 @@ impl Submission {
     }
 }
 
-/// What Slurm says of a task.
+/// A task's state according to Slurm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Its state in Slurm's words: `RUNNING`, `PENDING`, `FAILED`.
+    /// The task's state in Slurm's words: `RUNNING`, `PENDING`, `FAILED`.
     pub state: String,
-    /// Why it is so, in Slurm's words: `Resources`, `NonZeroExitCode`; or where it runs.
+    /// The reason of the state in Slurm's words: `Resources`, `NonZeroExitCode`; or the node
+    /// it runs on.
     pub reason: String,
 }
 
 impl Task {
-    /// Whether it will not run any more.
+    /// Whether the task will not run any more.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         const GOING_ON: &str = "PENDING RUNNING SUSPENDED COMPLETING CONFIGURING REQUEUED \
@@ -126,18 +127,18 @@ impl Task {
         !lists(GOING_ON, &self.state)
     }
 
-    /// Whether it has ended, and not well.
+    /// Whether the task has ended, and not successfully.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.has_ended() && self.state != "COMPLETED"
     }
 }
 
-/// What Slurm answers, task by task.
+/// The tasks in Slurm's answer.
 fn tasks(squeue: &Command, target: &dyn Target) -> Result<Vec<(u32, Task)>, Failure> {
     let said = match target.run(squeue) {
         Ok(said) => said.stdout,
-        // It has forgotten them.
+        // Slurm has forgotten the job.
         Err(TargetError::Failed { output, .. }) if output.stderr.contains("Invalid job id") => {
             return Ok(Vec::new());
         }

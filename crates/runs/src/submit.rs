@@ -1,12 +1,12 @@
 //! A run's shards handed to a scheduler: scripts, and a record beside the shards' files.
 //!
-//! Slurm is the one that is known. The shards are the tasks of one array job, and the merge
-//! waits for all of them. A task ends itself before its time is up, with the exit code for
-//! "start me again", and its script puts it into the queue again, so often and not more. A
-//! task that is preempted Slurm puts there itself. What is finished is kept by the shard
-//! (`raidlab run --shard`), so whatever ends a task costs one experiment.
+//! Slurm is the only scheduler supported. The shards are the tasks of one array job, and the merge
+//! waits for all of them. A task ends itself before its time is up, with the exit code for "start
+//! me again", and its script requeues it, up to a limit. A preempted task is requeued by Slurm
+//! itself. The shard keeps what is finished (`raidlab run --shard`), so the end of a task costs one
+//! experiment at most.
 //!
-//! Whoever submits again submits what is not whole.
+//! Submitting again submits the shards that are not whole.
 
 mod profile;
 mod slurm;
@@ -53,22 +53,22 @@ pub struct Submit {
     pub profile: Option<PathBuf>,
 }
 
-/// Scripts that are written, and how they are handed over.
+/// Scripts that were written, and the commands that submit them.
 #[derive(Debug)]
 pub struct Scripts {
     folder: PathBuf,
     /// The command that submits the shards, and prints the number of the array job.
     pub array: Command,
-    /// The command that submits the merge, but for the number of the array job.
+    /// The command that submits the merge, without the number of the array job.
     merge: Vec<String>,
     /// The shards that are not whole.
     pub missing: Vec<Shard>,
     shards: NonZero<u32>,
-    /// Nobody else submits from this folder meanwhile.
+    /// The lock that keeps other submissions from this folder out meanwhile.
     _lock: Lock,
 }
 
-/// Writes the scripts for the shards that are not whole; `None` where all are.
+/// Writes the scripts for the shards that are not whole; `None` if all are.
 ///
 /// # Errors
 /// When the plan or the profile is wrong, a file is in the way, or tasks of an earlier
@@ -131,7 +131,7 @@ impl Scripts {
         Command::changes("sbatch", words)
     }
 
-    /// Hands them over, and keeps which jobs they are.
+    /// Submits the scripts, and records the numbers of the jobs.
     ///
     /// # Errors
     /// When the scheduler does not take them, or the record cannot be written.
@@ -140,7 +140,7 @@ impl Scripts {
             let said = target.run(command).map_err(|error| {
                 Failure::run(error).help("`--print` writes the scripts and submits nothing")
             })?;
-            // With several clusters: `number;cluster`.
+            // With several clusters Slurm prints `number;cluster`.
             let (number, cluster) = match said.stdout.trim().split_once(';') {
                 Some((number, cluster)) => (number, Some(cluster.to_owned())),
                 None => (said.stdout.trim(), None),
@@ -162,7 +162,7 @@ impl Scripts {
             cluster,
         };
         let array = submission.array.clone();
-        // At once: whatever happens to the merge, the tasks are known.
+        // Recorded at once: whatever happens to the merge, the tasks are known.
         submission.keep(&self.folder).map_err(|error| {
             error.help(format!(
                 "job {array} has the shards, and is not written down: `scancel {array}` takes it back"
@@ -180,7 +180,8 @@ impl Scripts {
     }
 }
 
-/// Two who submit at the same time would each see that nothing is under way.
+/// Locks a folder for submitting: two submissions at the same time would each see
+/// nothing under way.
 fn lock(folder: &Path) -> Result<Lock, Failure> {
     lock_file(&folder.join("submission.lock"), &holder()).map_err(|error| match error {
         LockError::Held { .. } => Failure::run(error).help("wait until it has ended"),
@@ -217,7 +218,7 @@ fn missing(asked: &Submit, folder: &Path) -> Result<Vec<Shard>, Failure> {
     Ok(missing)
 }
 
-/// Refuses where tasks of an earlier submission have not come to their end.
+/// Refuses while tasks of an earlier submission have not ended.
 fn under_way(folder: &Path, target: &dyn Target) -> Result<(), Failure> {
     let Some(earlier) = Submission::of(folder)? else {
         return Ok(());

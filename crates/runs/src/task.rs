@@ -1,4 +1,4 @@
-//! A run to be done: what is asked for, of which files, and how it is done here.
+//! A run to be done: the arguments, the texts of files, and how it is done here.
 
 use crate::asked::{Asked, Here, On};
 use crate::failure::{Failure, Kind};
@@ -11,7 +11,7 @@ use raidlab_store::RunSummary;
 use std::num::NonZero;
 use std::sync::Arc;
 
-/// The number of threads asked for, or of processors.
+/// The number of threads: as asked for, or as many as there are processors.
 #[must_use]
 pub fn threads(asked: Option<NonZero<u16>>) -> usize {
     match asked {
@@ -20,7 +20,7 @@ pub fn threads(asked: Option<NonZero<u16>>) -> usize {
     }
 }
 
-/// Who holds a lock, for others to read: this process and what it does.
+/// The holder of a lock, for other processes to read: this process and its command.
 pub(crate) fn holder() -> String {
     format!(
         "`{}` (process {}, since {})",
@@ -30,10 +30,10 @@ pub(crate) fn holder() -> String {
     )
 }
 
-/// Takes a machine for this process, until the lock is dropped.
+/// Locks a machine for this process, until the lock is dropped.
 ///
 /// # Errors
-/// When a run goes on there, or no lock can be had.
+/// When a run is under way there, or no lock can be taken.
 pub fn hold(machine: &Machine) -> Result<Lock, Failure> {
     machine.lock(&holder()).map_err(not_held)
 }
@@ -52,9 +52,9 @@ pub struct Task {
     pub(crate) here: Here,
     pub(crate) files: Arc<Files>,
     pub(crate) front: &'static dyn Front,
-    /// The plan that it is of; `None`: it is planned now.
+    /// The plan that the run follows; `None`: it is planned now.
     pub(crate) planned: Option<Plan<Asked>>,
-    /// The run that goes on with it.
+    /// The earlier run that is resumed.
     pub(crate) resumed: Option<RunSummary>,
 }
 
@@ -65,7 +65,7 @@ impl Task {
         self.asked.on
     }
 
-    /// Whether this experiment is to be done: where there is a plan, one of the plan's.
+    /// Whether this experiment is to be done: where there is a plan, whether the plan has it.
     pub(crate) fn plans(&self, experiment: &Experiment, repetitions: u32) -> bool {
         self.planned.as_ref().is_none_or(|plan| {
             let label = experiment.label(repetitions);
@@ -73,7 +73,7 @@ impl Task {
         })
     }
 
-    /// Refuses targets that files name and nobody has allowed.
+    /// Refuses targets that files name and the user has not allowed.
     ///
     /// # Errors
     /// With the target, and what would allow it.

@@ -1,5 +1,5 @@
-//! The command line as text, for a shell to repeat it. An argument is any bytes but NUL;
-//! one that is no UTF-8 is told as `$'\xff'`.
+//! The command line as text, for a shell to repeat it. An argument may hold any bytes but NUL; one
+//! that is no UTF-8 is written as `$'\xff'`.
 
 use raidlab_shell::Command;
 use std::ffi::OsStr;
@@ -21,9 +21,10 @@ pub fn in_shell(word: &OsStr) -> String {
     }
 }
 
-/// The words of such a command line, as they stand there: blanks within quotes part none.
+/// The words of such a command line, as they are written; blanks within quotes do
+/// not separate words.
 pub fn words(line: &str) -> Vec<&str> {
-    // What a word of quotes began with, and whether the character before escapes this one.
+    // The quote that the word began with, and whether the character before escapes this one.
     let (mut quotes, mut escaped, mut last) = (None, false, ' ');
     let parts = move |one: char| {
         let was = std::mem::take(&mut escaped);

@@ -1,4 +1,4 @@
-//! Values of options that several commands have, out of what was typed.
+//! Parsers of option values that several commands share.
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use raidlab_bench_model::Ablation;
@@ -6,18 +6,18 @@ use raidlab_units::parse_duration;
 use std::num::NonZero;
 use std::time::Duration;
 
-/// A time out of its number and unit.
+/// Parses a time, a number with its unit.
 pub fn time(text: &str) -> Result<Duration, String> {
     let time = parse_duration(text).map_err(|error| error.to_string())?;
     Ok(Duration::from_nanos(time.0))
 }
 
-/// A seed out of its digits.
+/// Parses a seed from its digits.
 pub fn seed(text: &str) -> Result<u64, String> {
     whole("a seed", text)
 }
 
-/// The number of a draw out of its digits.
+/// Parses the number of a draw from its digits.
 pub fn draw(text: &str) -> Result<u64, String> {
     whole("a draw", text)
 }
@@ -27,13 +27,13 @@ fn whole(what: &str, text: &str) -> Result<u64, String> {
         .map_err(|_| format!("{what} is a whole number from 0 to {}", u64::MAX))
 }
 
-/// A number of something out of its digits.
+/// Parses a number of something from its digits.
 pub fn count(text: &str) -> Result<NonZero<u16>, String> {
     text.parse()
         .map_err(|_| format!("this is a whole number from 1 to {}", u16::MAX))
 }
 
-/// The names for `--without`, each with what the bench does then.
+/// The names for `--without`, each with the bench's behaviour then.
 pub fn features() -> PossibleValuesParser {
     Ablation::all()
         .into_iter()

@@ -1,46 +1,46 @@
-//! A command and what came of it.
+//! Commands and their results.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// What a command does to the machine.
+/// The effect of a command on the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
-    /// Reads the machine's state and changes nothing.
+    /// The command reads the machine's state and changes nothing.
     Reads,
-    /// Changes state that no data hangs on: a mount, a tunable, a started array.
+    /// The command changes state that holds no data: a mount, a tunable, a started array.
     Changes,
-    /// Data on a disk are lost: shown in every plan, refused without consent.
+    /// The command destroys data on a disk: it is shown in every plan, and refused without consent.
     Destroys,
 }
 
-/// A program with its arguments: never a line for a shell.
+/// A program with its arguments; never a line for a shell.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Command {
     /// The program: a name to look up or an absolute path.
     pub program: String,
-    /// Its arguments, one by one.
+    /// The arguments, one by one.
     pub arguments: Vec<String>,
-    /// Written to its standard input, which is then closed.
+    /// The text for its standard input, which is then closed.
     #[serde(default)]
     pub input: String,
-    /// Variables set for it, beside `LC_ALL=C`, which is always set: tools
+    /// Variables of its environment, beside `LC_ALL=C`, which is always set, as tools
     /// translate their output.
     #[serde(default)]
     pub environment: Vec<(String, String)>,
-    /// Exit codes that mean success; `[0]` unless said.
+    /// The exit codes that mean success; `[0]` by default.
     pub success: Vec<i32>,
-    /// It is killed after this time; `None`: never.
+    /// The time after which it is killed; `None` for never.
     #[serde(default)]
     pub timeout: Option<Duration>,
-    /// What it does to the machine.
+    /// The effect on the machine.
     pub effect: Effect,
 }
 
 impl Command {
-    /// A command that only looks.
+    /// A command that only reads.
     #[must_use]
     pub fn reads<I: IntoIterator<Item: Into<String>>>(program: &str, arguments: I) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Command {
         }
     }
 
-    /// A command after which data are gone.
+    /// A command that destroys data.
     #[must_use]
     pub fn destroys<I: IntoIterator<Item: Into<String>>>(program: &str, arguments: I) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl Command {
         self
     }
 
-    /// With other exit codes that mean success.
+    /// The command with other exit codes that mean success.
     #[must_use]
     pub fn success(mut self, codes: &[i32]) -> Self {
         self.success = codes.to_vec();
@@ -94,7 +94,7 @@ impl Command {
     }
 }
 
-/// As one would type it, quoted where a shell would need it.
+/// Writes the command as one would type it, quoted where a shell needs it.
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&quote(&self.program))?;
@@ -105,7 +105,7 @@ impl fmt::Display for Command {
     }
 }
 
-/// A word as a POSIX shell takes it for one word.
+/// A word quoted so that a POSIX shell takes it for one word.
 #[must_use]
 pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
@@ -116,19 +116,19 @@ pub fn quote(word: &str) -> String {
     }
 }
 
-/// How a command ended, and what it wrote.
+/// The result of a command: how it ended, and its output.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Output {
     /// The exit code; `None` when a signal ended it.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended it, if one did.
     #[serde(default)]
     pub signal: Option<i32>,
-    /// Its standard output; bytes that are no UTF-8 are replaced.
+    /// The standard output; bytes that are no UTF-8 are replaced.
     pub stdout: String,
-    /// Its standard error, the same way.
+    /// The standard error, treated in the same way.
     pub stderr: String,
-    /// How long it ran.
+    /// The time that it ran.
     #[serde(default)]
     pub took: Duration,
 }

@@ -1,4 +1,4 @@
-//! What a machine was asked and what it answered: the line of a transcript.
+//! Requests to a machine and its answers: the lines of a transcript.
 //!
 //! A transcript is JSON Lines: one [`Exchange`] on each, in the order in which
 //! the answers came.
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::time::Duration;
 
-/// What a machine was asked.
+/// A request to a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Request {
-    /// To run a command, to its end or in the background.
+    /// A command is to be run, to its end or in the background.
     Command(Command),
-    /// The contents of the file at this path are wanted.
+    /// The contents of the file at this path are requested.
     Read(String),
     /// The contents of a file are to be replaced.
     Write {
@@ -24,18 +24,18 @@ pub enum Request {
         /// The new contents.
         text: String,
     },
-    /// The names in the folder at this path are wanted.
+    /// The names in the folder at this path are requested.
     List(String),
-    /// What this path leads to is wanted, behind all symbolic links.
+    /// The target of this path behind all symbolic links is requested.
     Resolve(String),
-    /// A frame of these sources is wanted.
+    /// A frame of these sources is requested.
     Watch(Vec<Watched>),
 }
 
 impl Request {
-    /// The request without what differs between two runs that ask the same:
-    /// a command's environment (it carries the run's marker), its limit, and
-    /// how its exit code is judged.
+    /// The request without the parts that differ between two runs with the same request: a
+    /// command's environment (it carries the run's marker), its limit, and how its exit
+    /// code is judged.
     #[must_use]
     pub fn key(&self) -> Self {
         match self {
@@ -53,7 +53,7 @@ impl Request {
         }
     }
 
-    /// Whether asking twice is harmless.
+    /// Whether the request can be repeated without harm.
     #[must_use]
     pub const fn only_reads(&self) -> bool {
         match self {
@@ -68,7 +68,7 @@ fn bare(command: &Command) -> Command {
     Command::reads(&command.program, &command.arguments).input(&command.input)
 }
 
-/// As a person would say it.
+/// Writes the request in words.
 impl std::fmt::Display for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -82,40 +82,40 @@ impl std::fmt::Display for Request {
     }
 }
 
-/// What a machine answered.
+/// An answer of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// What came of a command.
+    /// The result of a command.
     Output(Output),
-    /// A file's contents, or what a path leads to.
+    /// A file's contents, or the target of a path.
     Text(String),
     /// The names in a folder.
     Names(Vec<String>),
-    /// The file is written.
+    /// The file was written.
     Written,
     /// The contents of the watched files and commands at one moment.
     Frame(Frame),
-    /// What was asked could not be done, for this reason.
+    /// The request failed, for this reason.
     Failure(Failure),
 }
 
-/// A [`TargetError`] as a transcript keeps it.
+/// A [`TargetError`] in the form of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Failure {
     /// The program is not installed.
     NoProgram,
-    /// The command did not end in time.
+    /// The command did not end within its limit.
     Timeout,
     /// There is no such file.
     Missing,
-    /// Anything else, in words.
+    /// Any other failure, in words.
     Other(String),
 }
 
 impl Failure {
-    /// What a transcript keeps of an error.
+    /// The form of an error in a transcript.
     #[must_use]
     pub fn of(error: &TargetError) -> Self {
         match error {
@@ -127,7 +127,7 @@ impl Failure {
         }
     }
 
-    /// The error again, for the machine and the request that met it.
+    /// The error again, for the machine and the request that caused it.
     #[must_use]
     pub fn error(&self, machine: &str, request: &Request) -> TargetError {
         let machine = machine.to_owned();
@@ -160,10 +160,10 @@ impl Failure {
 /// A request with its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchange {
-    /// When the answer came, since the observation began.
+    /// The time of the answer, since the observation began.
     pub at: Duration,
-    /// What was asked.
+    /// The request to the machine.
     pub request: Request,
-    /// What was answered.
+    /// The machine's answer.
     pub answer: Answer,
 }

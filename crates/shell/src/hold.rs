@@ -1,26 +1,25 @@
-//! Locks and claims: what one process has and no other, for as long as it lives.
+//! Locks and claims: exclusive rights of one process, for as long as it lives.
 //!
-//! A lock is taken on a file by flock(2), so the kernel gives it back when its
-//! holder dies, however it dies. The file says who the holder is. On a machine
-//! behind ssh a program there holds it, which ends with its session.
+//! A lock is taken on a file by flock(2), so the kernel releases it when its holder dies, however
+//! it dies. The file names the holder. On a machine behind ssh a program there holds it, which ends
+//! with its session.
 //!
-//! A claim is a block device opened exclusively: while it lives nobody can mount
-//! the device, make it a member of anything or claim it in turn, and the name
-//! leads to no other disk.
+//! A claim is a block device opened exclusively: while it lives no other program can mount the
+//! device, make it a member of an array or claim it, and the name leads to no other disk.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// A lock, given back when this is dropped or its process dies.
+/// A lock, released when this is dropped or its process dies.
 pub struct Lock {
-    /// The file, or the program on another machine, which ends when it is dropped.
+    /// The locked file, or the program on another machine, which ends when it is dropped.
     _held: Box<dyn Send>,
 }
 
 impl Lock {
-    /// One that something holds until it is dropped.
+    /// A lock that is held by `holder` until it is dropped.
     pub(crate) fn held_by(holder: Box<dyn Send>) -> Self {
         Self { _held: holder }
     }
@@ -32,23 +31,23 @@ impl std::fmt::Debug for Lock {
     }
 }
 
-/// Why there is no lock.
+/// The reason why there is no lock.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process has the lock.
     #[error("{holder} goes on (lock {})", .path.display())]
     Held {
-        /// The file that is the lock.
+        /// The path of the lock's file.
         path: PathBuf,
-        /// Who has it, in that process's own words.
+        /// The holder, in that process's own words.
         holder: String,
     },
     /// The file cannot be used.
     #[error("cannot lock {}", .path.display())]
     Io {
-        /// The file that is the lock.
+        /// The path of the lock's file.
         path: PathBuf,
-        /// What the operating system answered.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -62,16 +61,16 @@ struct LockedFile {
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // While the lock is still held: who waits for it looks whether the name is
-        // still the file's.
+        // Removed while the lock is still held: a waiting process checks that the name is still
+        // that of its file.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Takes a lock on this machine; `holder` tells others who has it.
+/// Takes a lock on this machine; `holder` names the holder to other processes.
 ///
 /// # Errors
-/// When somebody else has it, or the file cannot be made.
+/// When another process has it, or the file cannot be created.
 pub fn lock_file(path: &Path, holder: &str) -> Result<Lock, LockError> {
     let failed = |source| LockError::Io {
         path: path.to_owned(),
@@ -90,7 +89,7 @@ pub fn lock_file(path: &Path, holder: &str) -> Result<Lock, LockError> {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
-                // It may not have said anything yet.
+                // The holder may not have written its name yet.
                 file.read_to_string(&mut holder).map_err(failed)?;
                 return Err(LockError::Held {
                     path: path.to_owned(),
@@ -102,11 +101,11 @@ pub fn lock_file(path: &Path, holder: &str) -> Result<Lock, LockError> {
         let ours = file.metadata().map_err(failed)?;
         let named = fs::symlink_metadata(path);
         if !named.is_ok_and(|named| (named.dev(), named.ino()) == (ours.dev(), ours.ino())) {
-            // The holder before has just given it back, and removed its file.
+            // The previous holder has just released it, and removed its file.
             continue;
         }
-        // From here on it goes with whoever has it: where a full disk does not take the
-        // holder's words too.
+        // From here on the lock is removed with its holder: also where a full disk does not take
+        // the holder's name.
         let mut held = LockedFile {
             path: path.to_owned(),
             file,
@@ -129,13 +128,13 @@ pub(crate) fn or_somebody(holder: &str) -> String {
     }
 }
 
-/// Which disk the kernel has behind a name: another one that gets the same name
-/// and number later has another sequence number (Linux 5.15 and later).
+/// The identity of the disk behind a name: another disk that gets the same name and number later
+/// has another sequence number (Linux 5.15 and later).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KernelDisk {
     /// The device's number.
     pub number: u64,
-    /// Which of all disks since the machine started.
+    /// The sequence number among all disks since the machine started.
     pub sequence: Option<u64>,
 }
 
@@ -181,14 +180,14 @@ impl Claim {
         })
     }
 
-    /// Which disk it is.
+    /// The identity of the disk.
     #[must_use]
     pub fn disk(&self) -> KernelDisk {
         self.disk
     }
 
-    /// Gives up the exclusive right, for a tool that claims the device itself; the
-    /// descriptor stays, so that the name leads to no other disk.
+    /// Gives up the exclusive right, for a tool that claims the device itself; the descriptor stays
+    /// open, so that the name cannot lead to another disk.
     ///
     /// # Errors
     /// When the device can no longer be opened.
@@ -219,7 +218,7 @@ mod tests {
         // What a killed holder leaves is no lock.
         fs::write(&path, "run C").unwrap();
         lock_file(&path, "run D").unwrap();
-        // Nor is anything written through a link that somebody has put there.
+        // Nor is anything written through a link that was put there.
         let other = folder.path().join("other");
         fs::write(&other, "precious").unwrap();
         std::os::unix::fs::symlink(&other, &path).unwrap();

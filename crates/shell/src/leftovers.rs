@@ -1,10 +1,9 @@
 //! Processes that a killed run has left behind.
 //!
-//! The warden beside raidlab and the keeper behind ssh end what a killed run
-//! started. What they cannot know is a daemon that left its process group.
-//! Every command of a run therefore carries a variable of its own, such as
-//! `RAIDLAB_RUN=17`, which its children inherit, and which Linux shows in
-//! `/proc/*/environ`. FreeBSD shows nothing there.
+//! The warden beside raidlab and the keeper behind ssh end the processes of a killed run, except a
+//! daemon that left its process group. Every command of a run therefore carries a variable of its
+//! own, such as `RAIDLAB_RUN=17`, which its children inherit, and which Linux shows in
+//! `/proc/*/environ`. FreeBSD does not show it.
 
 use crate::command::Command;
 use crate::target::{Target, TargetError};
@@ -14,14 +13,14 @@ use std::time::{Duration, Instant};
 /// A process that carries a run's marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
-    /// The number by which the system knows the process.
+    /// The process ID.
     pub process: u32,
-    /// Its arguments, with blanks between them; empty for one that is ending.
+    /// The arguments, separated by blanks; empty for a process that is ending.
     pub command: String,
 }
 
-/// The search is one command: over ssh, a reading of every process would take
-/// minutes. An exit code of 1 means none, of 2 that some belong to others.
+/// The command that searches: over ssh, reading every process one by one would take minutes. An
+/// exit code of 1 means that there is none, 2 that some belong to other users.
 fn search(marker: &str) -> Command {
     let script = r#"grep -lzxF -e "$1" /proc/[0-9]*/environ 2>/dev/null"#;
     Command::reads("sh", ["-c", script, "sh", marker]).success(&[0, 1, 2])
@@ -31,14 +30,14 @@ fn search(marker: &str) -> Command {
 /// (`RAIDLAB_RUN=17`), by number. Those of other users are seen by root only.
 ///
 /// # Errors
-/// When the machine cannot be asked.
+/// When the machine cannot be queried.
 pub fn leftovers(target: &dyn Target, marker: &str) -> Result<Vec<Leftover>, TargetError> {
     let mut found = Vec::new();
     for path in target.run(&search(marker))?.stdout.lines() {
         let name = path.split('/').nth(2).unwrap_or_default();
         let Ok(process) = name.parse() else { continue };
         let arguments = match target.read(&format!("/proc/{process}/cmdline")) {
-            // It has ended meanwhile, as the search itself has.
+            // The process has ended meanwhile, as the search itself has.
             Err(TargetError::Io { .. }) => continue,
             arguments => arguments?,
         };
@@ -51,11 +50,11 @@ pub fn leftovers(target: &dyn Target, marker: &str) -> Result<Vec<Leftover>, Tar
     Ok(found)
 }
 
-/// Ends the processes that carry `marker`, politely, and by force what is left
-/// after `patience`; returns those that were found.
+/// Ends the processes that carry `marker` by SIGTERM, and those left after `patience` by SIGKILL;
+/// returns those that were found.
 ///
 /// # Errors
-/// When the machine cannot be asked.
+/// When the machine cannot be queried.
 pub fn end_leftovers(
     target: &dyn Target,
     marker: &str,
@@ -67,7 +66,7 @@ pub fn end_leftovers(
     signal(target, "TERM", &left)?;
     while !left.is_empty() {
         thread::sleep(Duration::from_millis(20));
-        // By now a number could be another process's.
+        // A number could be another process's by now.
         let still = leftovers(target, marker)?;
         left.retain(|leftover| still.contains(leftover));
         if Instant::now() >= deadline {
@@ -88,7 +87,7 @@ fn signal(target: &dyn Target, signal: &str, processes: &[Leftover]) -> Result<(
     let arguments = ["-s".to_owned(), signal.to_owned()]
         .into_iter()
         .chain(numbers);
-    // One that has just ended by itself makes kill(1) fail.
+    // A process that has just ended by itself makes kill(1) fail.
     target
         .output(&Command::changes("kill", arguments))
         .map(|_| ())

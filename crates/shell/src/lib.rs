@@ -1,25 +1,23 @@
 //! Commands and files on a machine: this one, one behind ssh, or a recorded one.
 //!
-//! Everything that raidlab does to a real system passes through a [`Target`]:
-//! programs with an argument vector, never a line for a shell to take apart,
-//! and files such as those of `/sys`. So the same code builds an array here
-//! ([`Local`]), on another host, FreeBSD among them ([`Ssh`]), and in a test,
-//! where a [`Recorded`] machine answers with what a real system once said.
-//! [`Observed`] tells about every command that ran, with its exit status and
-//! its output: for the lab's journal, or as a transcript for [`Recorded`].
+//! Everything that raidlab does to a real system passes through a [`Target`]: programs with an
+//! argument vector, never a line for a shell to parse, and files such as those of `/sys`. So the
+//! same code builds an array here ([`Local`]), on another host, FreeBSD among them ([`Ssh`]), and
+//! in a test, where a [`Recorded`] machine replays the answers of a real system. [`Observed`]
+//! reports every command that ran, with its exit status and its output: for the lab's journal, or
+//! as a transcript for [`Recorded`].
 //!
-//! # What may be relied on
+//! # Guarantees
 //! - Tools speak English: `LC_ALL=C` is always set.
-//! - No output is cut, no pipe fills up, and no input that nobody reads blocks.
-//!   Bytes that are no UTF-8 are replaced.
-//! - Stopping a command, or its running out of time, ends all that it started
-//!   and that has not left it on purpose as a daemon; so does dropping it.
-//! - A killed raidlab leaves nothing running: here a warden process sees it
-//!   go, on the far side of ssh a keeper does. Daemons are found by
-//!   [`leftovers`], if the caller has set a marker for every command
-//!   ([`Local::environment`], [`SshOptions::environment`]).
-//! - Frames of a watch stand on a schedule that does not drift; where a
-//!   machine is too slow for it, ticks are left out.
+//! - No output is cut, no pipe fills up, and input that is not read does not block. Bytes that are
+//!   no UTF-8 are replaced.
+//! - Stopping a command, or its running out of time, ends all that it started, except what has
+//!   detached itself as a daemon; so does dropping it.
+//! - A killed raidlab leaves nothing running: here a warden process notices its end, on the far
+//!   side of ssh a keeper does. Daemons are found by [`leftovers`], if the caller has set a marker
+//!   for every command ([`Local::environment`], [`SshOptions::environment`]).
+//! - Frames of a watch are taken on a schedule that does not drift; where a machine is too slow for
+//!   it, ticks are left out.
 //!
 //! ```
 //! use raidlab_shell::{Command, Recorded, Target};

@@ -1,9 +1,8 @@
-//! This machine.
+//! The local machine.
 //!
-//! Every command gets a process group of its own, so that a Ctrl-C at the
-//! terminal does not reach it by chance and that stopping it also stops what
-//! it started. Programs are looked up in `PATH` and then where administrators'
-//! tools live, which is not in every user's `PATH`.
+//! Every command gets a process group of its own, so that a Ctrl-C at the terminal does not reach
+//! it by chance, and stopping it also stops its children. Programs are looked up in `PATH` and then
+//! where administrators' tools live, which is not in every user's `PATH`.
 
 use crate::command::{Command, Output};
 use crate::hold::{Claim, Lock, LockError, lock_file};
@@ -18,7 +17,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use std::{env, process, thread};
 
-/// Where tools are looked for on this machine beside `PATH`, and on any other:
+/// The folders in which tools are looked for on this machine beside `PATH`, and on any other:
 /// ordinary users do not have all of them in their path.
 pub const TOOL_FOLDERS: [&str; 6] = [
     "/usr/local/sbin",
@@ -29,10 +28,10 @@ pub const TOOL_FOLDERS: [&str; 6] = [
     "/bin",
 ];
 
-/// A file larger than this is not read: somebody named a disk.
+/// The largest file that is read, bytes: a larger one is probably a disk.
 const FILE_LIMIT_BYTES: u64 = 64 << 20;
 
-/// How long a command that took too long has to end politely.
+/// The time that a command has to end after SIGTERM when its limit has passed.
 pub(crate) const TIMEOUT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The machine that raidlab runs on.
@@ -48,8 +47,8 @@ impl Local {
         Self::default()
     }
 
-    /// With a variable set for every command: the marker by which
-    /// [`crate::leftovers`] finds what a killed run has left.
+    /// Sets a variable for every command: the marker by which [`crate::leftovers`] finds what a
+    /// killed run has left.
     #[must_use]
     pub fn environment(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.environment.push((name.into(), value.into()));
@@ -77,8 +76,7 @@ impl Local {
             .env("LC_ALL", "C");
         let process =
             Process::spawn(child, command.input.clone().into_bytes(), false).map_err(|source| {
-                // "Not found" would be a script's interpreter: not a file that
-                // somebody wanted to read.
+                // "Not found" would mean a script's interpreter, not a file that was requested.
                 failed(
                     format!("start `{command}`"),
                     io::Error::other(source.to_string()),
@@ -102,7 +100,7 @@ fn failed(action: String, source: io::Error) -> TargetError {
     }
 }
 
-/// `PATH` and the folders of tools that it lacks.
+/// The value of `PATH` with the folders of tools that it lacks.
 fn search_path() -> String {
     let path = env::var("PATH").unwrap_or_default();
     let mut folders: Vec<&str> = path
@@ -130,8 +128,8 @@ fn find_program(program: &str, path: &str) -> Option<PathBuf> {
         .find(executable)
 }
 
-/// Whether a path that is not there may be created: nothing can be in `/proc`
-/// and `/sys`, where a missing file means a tunable that this kernel lacks.
+/// Whether a missing file may be created: nothing can be created in `/proc` and `/sys`, where a
+/// missing file means a tunable that this kernel lacks.
 pub(crate) fn may_create(path: &str) -> bool {
     !path.starts_with("/sys/") && !path.starts_with("/proc/")
 }
@@ -267,8 +265,8 @@ fn read(path: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The thread that reads ends when this is dropped: it sleeps on the other end
-/// of `_alive`.
+/// A watch of local sources. The reading thread ends when this is dropped: it waits on the other
+/// end of `_alive`.
 struct LocalFrames {
     queue: Queue,
     _alive: Sender<()>,

@@ -1,4 +1,4 @@
-//! A target that tells somebody about everything it was asked.
+//! A target that reports all of its requests and answers to an observer.
 //!
 //! One wrapper serves the lab's journal of commands and the recorder of
 //! transcripts: the recorder is an observer that writes a line.
@@ -11,12 +11,12 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Hears of every answer; from several threads, where several ask.
+/// A function that is called with every exchange; from several threads, where
+/// several make requests.
 pub type Observer = Arc<dyn Fn(&Exchange) + Send + Sync>;
 
-/// A target whose every request and answer is told to an [`Observer`]. A
-/// started command is told when it has ended, a watch's frames when they are
-/// taken.
+/// A target whose requests and answers are all reported to an [`Observer`]. A started command is
+/// reported when it has ended, a watch's frames when they are taken.
 #[derive(Clone)]
 pub struct Observed<T> {
     target: T,
@@ -73,7 +73,7 @@ impl<T: Target> Observed<T> {
         Self::new(target, move |exchange| {
             let mut transcript = transcript.lock().unwrap_or_else(PoisonError::into_inner);
             if let Ok(line) = serde_json::to_string(exchange) {
-                // In one piece and at once: a killed run keeps what it had.
+                // Written in one piece and at once: a killed run keeps what it had.
                 let _ = transcript.write_all((line + "\n").as_bytes());
                 let _ = transcript.flush();
             }
@@ -167,7 +167,7 @@ impl<T: Target> Target for Observed<T> {
 struct ObservedRunning {
     running: Box<dyn Running>,
     told: Told,
-    /// The request that was made; it is told together with its answer once that has come.
+    /// The request; it is reported together with its answer.
     request: Option<Request>,
 }
 

@@ -1,13 +1,13 @@
-//! A process in a group of its own, with everything it says kept.
+//! A process in a group of its own, with all its output kept.
 //!
-//! Four small threads serve it: one writes its input, one each drains its
-//! standard output and error, so that no pipe fills up, and one notices its
-//! end. The last only looks (`WNOWAIT`) and leaves the zombie to the owner, so
-//! that the process's number stays its own until nobody signals it any more.
+//! Four small threads serve it: one writes its input, one each drains its standard output and
+//! error, so that no pipe fills up, and one notices its end. The last only looks (`WNOWAIT`)
+//! and leaves the zombie to the owner, so that the process ID is not reused while it may
+//! still be signalled.
 //!
-//! A tool may leave a daemon behind that keeps the pipes open. Its output is
-//! therefore taken as whole when the process has ended and either the pipes
-//! are closed or nothing came for a moment ([`LINGER`]).
+//! A tool may leave a daemon behind that keeps the pipes open. Its output is therefore taken
+//! as complete when the process has ended and either the pipes are closed or nothing came for
+//! a moment ([`LINGER`]).
 
 use crate::command::Output;
 use crate::warden;
@@ -23,39 +23,38 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long an open pipe is waited for after its process has ended and the
-/// last byte came.
+/// The time that an open pipe is awaited after its process has ended and the last byte came.
 pub(crate) const LINGER: Duration = Duration::from_millis(200);
 
-/// The same where a daemon goes on talking.
+/// The limit on that time where a daemon keeps writing.
 const LINGER_AT_MOST: Duration = Duration::from_secs(5);
 
-/// More output than this is an error: it would fill the memory.
+/// The largest output, bytes; more is an error, as it would fill the memory.
 const OUTPUT_LIMIT: usize = 256 << 20;
 
-/// What is known of a process.
+/// The state of a process: its output so far, and its end.
 #[derive(Debug)]
 pub struct State {
-    /// Its standard output so far.
+    /// The standard output so far.
     pub stdout: Vec<u8>,
-    /// Its standard error so far.
+    /// The standard error so far.
     pub stderr: Vec<u8>,
-    /// When the process ended; `None` while it runs.
+    /// The time when the process ended; `None` while it runs.
     pub ended: Option<Instant>,
-    /// How many of its two output pipes are open.
+    /// The number of its two output pipes that are open.
     open: u8,
-    /// When the last byte of output came.
+    /// The time when the last byte of output came.
     grown: Instant,
     overflowed: bool,
 }
 
 impl State {
-    /// Nothing came for a moment, and if something still does, not for ever.
+    /// Whether no output came for a moment, or the limit since `moment` has passed.
     pub(crate) fn quiet_since(&self, moment: Instant) -> bool {
         self.grown.max(moment).elapsed() >= LINGER || moment.elapsed() >= LINGER_AT_MOST
     }
 
-    /// Whether it has ended and said all it had to say.
+    /// Whether the process has ended and its output is complete.
     pub fn complete(&self) -> bool {
         self.ended
             .is_some_and(|ended| self.open == 0 || self.quiet_since(ended))
@@ -92,7 +91,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts it with `input`, which is then closed unless `keep_input`.
+    /// Starts a process with `input`, which is then closed unless `keep_input`.
     pub fn spawn(mut command: Command, input: Vec<u8>, keep_input: bool) -> io::Result<Self> {
         let no_input = input.is_empty() && !keep_input;
         command
@@ -130,14 +129,13 @@ impl Process {
         Ok(process)
     }
 
-    /// Starts the threads. Should one fail to start, the drop kills the
-    /// process.
+    /// Starts the threads. If one fails to start, the drop kills the process.
     fn serve(&mut self, input: Vec<u8>, keep_input: bool) -> io::Result<()> {
         if let Some(pipe) = self.child.stdin.take() {
             let (sender, receiver) = mpsc::channel();
             let name = thread::Builder::new().name("input".to_owned());
             name.spawn(move || write(pipe, &receiver))?;
-            // Nobody has ended the thread yet: it takes the first piece.
+            // The thread has just started, and takes the first piece.
             let _ = sender.send(input);
             self.input = keep_input.then_some(sender);
         }
@@ -161,17 +159,17 @@ impl Process {
         Ok(())
     }
 
-    /// Writes more to a kept input. What nobody reads is lost.
+    /// Writes more to a kept input. Text that the process does not read is lost.
     pub fn feed(&self, text: &str) {
         if let Some(input) = &self.input {
-            // An ended process has no reader: its end tells more than this.
+            // An ended process has no reader, and its end is reported anyway.
             let _ = input.send(text.as_bytes().to_vec());
         }
     }
 
-    /// Waits until `done` holds or the deadline has passed; tells whether it
-    /// holds. `done` is asked at every change and, in the moment after one,
-    /// often enough for [`State::quiet_since`].
+    /// Waits until `done` holds or the deadline has passed; returns whether it
+    /// holds. `done` is called at every change and, in the moment after one, often
+    /// enough for [`State::quiet_since`].
     pub fn wait(&self, deadline: Option<Instant>, done: impl Fn(&State) -> bool) -> bool {
         let mut state = self.shared.lock();
         loop {
@@ -194,17 +192,17 @@ impl Process {
         }
     }
 
-    /// Looks at what is known of it now.
+    /// Passes the present state to `look`, and returns its result.
     pub fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         look(&self.shared.lock())
     }
 
-    /// Takes what came on its standard output since the last call.
+    /// Takes the standard output since the last call.
     pub(crate) fn take_stdout(&self) -> Vec<u8> {
         std::mem::take(&mut self.shared.lock().stdout)
     }
 
-    /// What came of it; `None` while it is not complete.
+    /// The result of the process; `None` while it is not complete.
     pub fn result(&mut self) -> io::Result<Option<Output>> {
         if !self.look(State::complete) {
             return Ok(None);
@@ -227,20 +225,19 @@ impl Process {
         }))
     }
 
-    /// Ends the group: SIGTERM, and SIGKILL for what is left after
-    /// `patience`. One that has ended by itself is left alone, with the
-    /// daemons it may have started.
+    /// Ends the group: by SIGTERM, and SIGKILL for what is left after `patience`. A process that
+    /// has ended by itself is left alone, with the daemons it may have started.
     pub fn stop(&mut self, patience: Duration) -> io::Result<()> {
         if self.look(|state| state.ended.is_some()) {
             self.reap()?;
             return Ok(());
         }
         let deadline = Instant::now() + patience;
-        // An error here means that it has just ended.
+        // An error means that it has just ended.
         let _ = kill_process_group(self.group, Signal::TERM);
         if self.wait(Some(deadline), |state| state.ended.is_some()) {
             self.reap()?;
-            // The group keeps its number while it has members.
+            // The group's number is not reused while it has members.
             while test_kill_process_group(self.group).is_ok() {
                 if Instant::now() >= deadline {
                     let _ = kill_process_group(self.group, Signal::KILL);
@@ -274,7 +271,7 @@ impl Drop for Process {
     fn drop(&mut self) {
         if self.status.is_none() {
             let _ = kill_process_group(self.group, Signal::KILL);
-            // Nobody is left to tell.
+            // Errors cannot be reported from a drop.
             let _ = self.reap();
         }
     }
@@ -282,7 +279,7 @@ impl Drop for Process {
 
 fn write(mut pipe: impl Write, pieces: &Receiver<Vec<u8>>) {
     for piece in pieces {
-        // A process that does not want its input closes it: no error of ours.
+        // A process that closes its input unread is no error of ours.
         if pipe.write_all(&piece).is_err() || pipe.flush().is_err() {
             return;
         }

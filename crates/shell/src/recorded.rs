@@ -1,10 +1,9 @@
 //! A machine that answers from a recording.
 //!
-//! Answers to equal requests are given in the recorded order. The last answer
-//! to a request that only looks is repeated for ever; a request that changes
-//! something is answered as often as it was recorded, since a machine on which
-//! `mkfs` ran once more than planned is another machine. Equal means: the same
-//! program, arguments and input, whatever the environment.
+//! Answers to equal requests are given in the recorded order. The last answer to a request that
+//! only reads is repeated for ever; a request that changes something is answered only as often as
+//! it was recorded, since a machine on which `mkfs` ran once more than planned is not the same.
+//! Requests are equal with the same program, arguments and input, whatever the environment.
 
 use crate::command::{Command, Output};
 use crate::exchange::{Answer, Exchange, Failure, Request};
@@ -13,21 +12,21 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Why a transcript cannot be used.
+/// The reason why a transcript cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TranscriptError {
     /// A line is not an exchange.
     #[error("line {line} of the transcript is no exchange")]
     Line {
-        /// Counted from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// Which field is wrong, and how.
+        /// The error, with the field.
         #[source]
         source: serde_json::Error,
     },
 }
 
-/// A machine that answers from a recording, and remembers what it was asked.
+/// A machine that answers from a recording, and remembers its requests.
 #[derive(Debug)]
 pub struct Recorded {
     name: String,
@@ -37,7 +36,7 @@ pub struct Recorded {
 #[derive(Debug, Default)]
 struct State {
     answers: HashMap<Request, VecDeque<Answer>>,
-    /// Files given by the builder: they can be written.
+    /// Files given by the builder, which can be written.
     files: BTreeMap<String, String>,
     lacking: BTreeSet<String>,
     frames: VecDeque<Frame>,
@@ -45,7 +44,7 @@ struct State {
 }
 
 impl Recorded {
-    /// A machine of this name that knows no answer yet.
+    /// Creates a machine of this name without any answers.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
@@ -54,7 +53,7 @@ impl Recorded {
         }
     }
 
-    /// A machine from the text of a transcript; empty lines are skipped.
+    /// Creates a machine from the text of a transcript; empty lines are skipped.
     ///
     /// # Errors
     /// When a line is no exchange.
@@ -74,7 +73,7 @@ impl Recorded {
         Ok(recorded)
     }
 
-    /// With one more answer to a request.
+    /// Adds an answer to a request.
     #[must_use]
     pub fn knows(self, request: &Request, answer: Answer) -> Self {
         let key = request.key();
@@ -86,13 +85,13 @@ impl Recorded {
         self
     }
 
-    /// With one more answer to a command.
+    /// Adds an answer to a command.
     #[must_use]
     pub fn answers(self, command: &Command, output: Output) -> Self {
         self.knows(&Request::Command(command.clone()), Answer::Output(output))
     }
 
-    /// With a command that succeeds and prints this.
+    /// Adds a command that succeeds and prints this.
     #[must_use]
     pub fn says(self, command: &Command, stdout: impl Into<String>) -> Self {
         let code = command.success.first().copied().unwrap_or(0);
@@ -106,22 +105,21 @@ impl Recorded {
         )
     }
 
-    /// Without a program, whatever its arguments.
+    /// Makes a program missing, whatever its arguments.
     #[must_use]
     pub fn lacks(self, program: &str) -> Self {
         self.lock().lacking.insert(program.to_owned());
         self
     }
 
-    /// With a file, which can be read and written, and shows in the lists of
-    /// its folders.
+    /// Adds a file, which can be read and written, and is listed in its folders.
     #[must_use]
     pub fn file(self, path: &str, text: impl Into<String>) -> Self {
         self.lock().files.insert(path.to_owned(), text.into());
         self
     }
 
-    /// The same machine without a file at this path.
+    /// Makes the file at this path missing.
     #[must_use]
     pub fn file_missing(self, path: &str) -> Self {
         self.knows(
@@ -130,14 +128,14 @@ impl Recorded {
         )
     }
 
-    /// With a folder of exactly these names; of none where it is missing.
+    /// Adds a folder of exactly these names; without names it is empty or missing.
     #[must_use]
     pub fn folder(self, path: &str, names: &[&str]) -> Self {
         let names = names.iter().map(|&name| name.to_owned()).collect();
         self.knows(&Request::List(path.to_owned()), Answer::Names(names))
     }
 
-    /// With a path that leads to another.
+    /// Adds a link from a path to another.
     #[must_use]
     pub fn link(self, path: &str, target: &str) -> Self {
         self.knows(
@@ -146,20 +144,20 @@ impl Recorded {
         )
     }
 
-    /// With frames for every watch, whatever its sources, one at each take.
+    /// Adds frames for every watch, whatever its sources, one at each take.
     #[must_use]
     pub fn frames(self, frames: Vec<Frame>) -> Self {
         self.lock().frames.extend(frames);
         self
     }
 
-    /// What was asked so far, in order. A watch counts when it begins.
+    /// The requests so far, in order. A watch counts when it begins.
     #[must_use]
     pub fn asked(&self) -> Vec<Request> {
         self.lock().asked.clone()
     }
 
-    /// The commands among what was asked, as one would type them.
+    /// The commands among the requests, as one would type them.
     #[must_use]
     pub fn commands(&self) -> Vec<String> {
         let commands = self
@@ -176,7 +174,7 @@ impl Recorded {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers, or says that it cannot.
+    /// Answers a request, or returns the error that it is not recorded.
     fn ask(&self, request: &Request) -> Result<Answer, TargetError> {
         let mut state = self.lock();
         state.asked.push(request.clone());
@@ -224,7 +222,7 @@ impl State {
         }
     }
 
-    /// What the known files say about a folder.
+    /// The names in a folder, as far as the known files tell.
     fn names(&self, folder: &str) -> Option<Vec<String>> {
         let prefix = format!("{}/", folder.trim_end_matches('/'));
         let names: BTreeSet<&str> = self
@@ -312,9 +310,8 @@ impl Target for Recorded {
         }
     }
 
-    /// One frame at each take: those of the builder, then the transcript's;
-    /// after these, what the recording has for the sources' files and
-    /// commands, for ever.
+    /// Watches sources, with one frame at each take: those of the builder, then the transcript's;
+    /// after these, the recorded contents of the sources' files and commands, for ever.
     fn watch(
         &self,
         sources: Vec<Watched>,
@@ -347,7 +344,7 @@ impl Frames for RecordedFrames {
     }
 }
 
-/// It has ended by the first time that somebody asks.
+/// A recorded command in the background, which has ended at the first poll.
 struct RecordedRunning(Output);
 
 impl Running for RecordedRunning {

@@ -1,5 +1,5 @@
-//! A target behind a pointer is a target: the room that drives an experiment
-//! takes any, and several threads share one.
+//! Implementations of [`Target`](crate::Target) for pointers to targets: the code that drives an
+//! experiment takes any target, and several threads share one.
 
 use crate::command::{Command, Output};
 use crate::hold::{Claim, Lock};

@@ -1,18 +1,15 @@
 //! A machine behind the system's `ssh`.
 //!
-//! One master connection is kept for all commands (OpenSSH's `ControlMaster`),
-//! as a process that belongs to this target and ends with it. Every command and
-//! watch is a session over it. A server allows ten at a time unless its
-//! `MaxSessions` says otherwise.
+//! One master connection is kept for all commands (OpenSSH's `ControlMaster`), as a process that
+//! belongs to this target and ends with it. Every command and watch is a session over it. A server
+//! allows ten at a time by default (`MaxSessions`).
 //!
-//! A connection that breaks is not made again: locks that were held over it have
-//! gone to whoever wanted them, and a machine that was started again may have
-//! other disks under the names that it had.
+//! A broken connection is not restored: locks that were held over it may have been taken by others,
+//! and a restarted machine may have other disks under the same names.
 //!
-//! What runs on the far side never outlives its session: see
-//! [`script`] for the keeper that ends it when the connection goes.
-//! Passwords are never asked for: a key, or an agent, must be there, and
-//! `sudo` must not ask either.
+//! Processes on the far side never outlive their session: see [`script`] for the keeper that ends
+//! them when the connection is lost. Passwords are never asked for: there must be a key or an
+//! agent, and `sudo` must not ask either.
 
 mod connection;
 mod frames;
@@ -28,23 +25,22 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Beyond its patience, how long the far side may take to say that a command
-/// has been ended.
+/// The time, beyond its patience, that the far side has to report the end of a command.
 const STOP_SLACK: Duration = Duration::from_secs(15);
 
-/// How to reach a machine.
+/// The options for reaching a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SshOptions {
-    /// The client: `ssh` unless said.
+    /// The client program; `ssh` by default.
     pub program: String,
-    /// More arguments for it, such as `-p`, `2222`.
+    /// Further arguments of the client, such as `-p`, `2222`.
     pub arguments: Vec<String>,
-    /// Words before every command for those who may not log in as root:
-    /// `sudo`, `-n`. They must not ask for a password.
+    /// The words before every command for users who may not log in as root: `sudo`, `-n`. They must
+    /// not ask for a password.
     pub elevate: Vec<String>,
-    /// Variables set for every command: the run's marker.
+    /// The variables set for every command: the run's marker.
     pub environment: Vec<(String, String)>,
-    /// How long a connection may take to come up; whole seconds.
+    /// The time limit for establishing a connection; whole seconds.
     pub connect_timeout: Duration,
 }
 
@@ -112,13 +108,13 @@ impl Ssh {
         })
     }
 
-    /// Runs a command that handles a file, whose failure is the file's.
+    /// Runs a command that handles a file, and turns its failure into the file's.
     fn on_file(&self, action: &str, command: &Command) -> Result<String, TargetError> {
         let output = self.output(command)?;
         if output.code == Some(0) {
             return Ok(output.stdout);
         }
-        // The far side speaks C, where these are strerror(3)'s words on Linux
+        // The far side uses the locale C, where these are strerror(3)'s words on Linux
         // and FreeBSD alike.
         let kind = [
             ("No such file or directory", io::ErrorKind::NotFound),
@@ -136,11 +132,11 @@ impl Ssh {
 
 /// A word that no output contains by chance.
 fn new_mark() -> String {
-    // The standard library seeds it from the system's randomness.
+    // The standard library seeds the hash from the system's randomness.
     format!("raidlab-{:016x}", RandomState::new().hash_one("mark"))
 }
 
-/// A shell's script over a path, its `$1`.
+/// The command that runs a shell script on a path, its `$1`.
 fn on_path(script: &str, path: &str) -> Command {
     Command::reads("sh", ["-c", script, "sh", path])
 }
@@ -150,8 +146,8 @@ impl Target for Ssh {
         self.connection.machine()
     }
 
-    /// As [`Target::output`]. A status above 128 is taken for a signal, as
-    /// POSIX shells tell it, unless the command counts it as success.
+    /// Runs a command as [`Target::output`] does. A status above 128 is taken for a signal, as in
+    /// POSIX shells, unless the command counts it as success.
     fn output(&self, command: &Command) -> Result<Output, TargetError> {
         let mut running = self.begin(command)?;
         let deadline = command.timeout.map(|limit| Instant::now() + limit);
@@ -190,7 +186,7 @@ impl Target for Ssh {
     fn list(&self, folder: &str) -> Result<Vec<String>, TargetError> {
         let command = on_path(r#"cd "$1" && ls -1A"#, folder);
         let text = match self.on_file(&format!("list {folder}"), &command) {
-            // dash says "can't cd to" for every reason.
+            // dash prints "can't cd to" for every reason.
             Err(error) if error.is_missing() || !self.exists(folder)? => return Ok(Vec::new()),
             text => text?,
         };
@@ -200,15 +196,14 @@ impl Target for Ssh {
     }
 
     fn resolve(&self, path: &str) -> Result<String, TargetError> {
-        // Both would resolve a path whose last part is not there; `ls` says so.
+        // Both programs would resolve a path whose last part does not exist; `ls` reports it.
         let script = r#"if [ -e "$1" ]; then realpath "$1" || readlink -f "$1"; else ls "$1"; fi"#;
         let text = self.on_file(&format!("resolve {path}"), &on_path(script, path))?;
         Ok(text.trim_end_matches('\n').to_owned())
     }
 
-    /// As [`Target::watch`]. A frame's moment is the middle between asking for
-    /// it and its first byte. A command among the sources must end by itself:
-    /// its limit is not kept.
+    /// Watches as [`Target::watch`] does. A frame's time is the middle between its request and its
+    /// first byte. A command among the sources must end by itself: its limit is not kept.
     fn watch(
         &self,
         sources: Vec<Watched>,
@@ -237,7 +232,7 @@ struct SshRunning {
     mark: String,
     machine: String,
     command: Command,
-    /// When the trailer was first seen.
+    /// The time when the trailer was first seen.
     said_goodbye: Option<Instant>,
     ended: Option<Output>,
 }
@@ -251,7 +246,7 @@ impl SshRunning {
         }
     }
 
-    /// Waits for its end, or until the deadline.
+    /// Waits for the command's end, or until the deadline.
     fn wait(&mut self, deadline: Option<Instant>) -> Result<Option<Output>, TargetError> {
         loop {
             if let Some(output) = self.poll()? {
@@ -260,15 +255,14 @@ impl SshRunning {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(None);
             }
-            // ssh ends with the command, except where a daemon was left
-            // behind that holds the far pipes.
+            // ssh ends with the command, unless a daemon is left behind that holds the far pipes.
             let soon = Instant::now() + Duration::from_millis(50);
             let until = deadline.map_or(soon, |deadline| deadline.min(soon));
             self.process.wait(Some(until), State::complete);
         }
     }
 
-    /// What the whole output of ssh means.
+    /// Interprets the whole output of ssh.
     fn finish(&mut self) -> Result<Output, TargetError> {
         let result = self.process.result();
         let output = result.map_err(|source| self.lost(source))?;
@@ -327,7 +321,7 @@ impl Running for SshRunning {
             return Ok(output);
         }
         let seconds = patience.as_secs() + u64::from(patience.subsec_nanos() > 0);
-        // The first newline ends what the command may have left unread.
+        // The first newline ends a line that the command may have left unread.
         self.process.feed(&format!("\n{} {seconds}\n", self.mark));
         let deadline = Instant::now() + Duration::from_secs(seconds) + STOP_SLACK;
         self.wait(Some(deadline))?

@@ -7,16 +7,15 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A machine. Shared by the thread that does the steps and those that sample.
+/// A machine, shared by the thread that does the steps and those that sample.
 pub trait Target: Send + Sync {
-    /// What people call it: `localhost`, `root@store1`.
+    /// The name for people: `localhost`, `root@store1`.
     fn name(&self) -> &str;
 
     /// Runs a command to its end, whatever its exit code.
     ///
     /// # Errors
-    /// When it cannot be started, when its output cannot be had, or after its
-    /// timeout.
+    /// When it cannot be started, when its output cannot be read, or after its timeout.
     fn output(&self, command: &Command) -> Result<Output, TargetError>;
 
     /// Starts a command and returns while it runs.
@@ -25,7 +24,7 @@ pub trait Target: Send + Sync {
     /// When it cannot be started.
     fn start(&self, command: &Command) -> Result<Box<dyn Running>, TargetError>;
 
-    /// A whole file, such as one of `/proc` or `/sys`.
+    /// Reads a whole file, such as one of `/proc` or `/sys`.
     ///
     /// # Errors
     /// When there is none ([`TargetError::is_missing`]) or it cannot be read.
@@ -37,51 +36,47 @@ pub trait Target: Send + Sync {
     /// When it cannot be written.
     fn write(&self, path: &str, text: &str) -> Result<(), TargetError>;
 
-    /// The names in a folder, sorted; empty where there is no such folder.
+    /// Lists the names in a folder, sorted; empty where there is no such folder.
     ///
     /// # Errors
     /// When the folder cannot be read.
     fn list(&self, folder: &str) -> Result<Vec<String>, TargetError>;
 
-    /// What a symbolic link leads to in the end, as an absolute path.
+    /// Resolves a symbolic link to its final target, as an absolute path.
     ///
     /// # Errors
     /// When there is no such file.
     fn resolve(&self, path: &str) -> Result<String, TargetError>;
 
-    /// Reads some sources again and again, at the same moment each, for as
-    /// long as the result lives. A source that is not there is left out of a
-    /// frame.
+    /// Reads some sources periodically, all at the same moment, for as long as the result lives. A
+    /// missing source is left out of a frame.
     ///
     /// # Errors
-    /// When it cannot begin.
+    /// When the watch cannot begin.
     fn watch(&self, sources: Vec<Watched>, every: Duration)
     -> Result<Box<dyn Frames>, TargetError>;
 
-    /// Takes a lock that dies with its holder; `holder` tells others who that is
-    /// and must be nobody else's words.
+    /// Takes a lock that dies with its holder; `holder` names the holder to other processes, and
+    /// must not be foreign text.
     ///
     /// # Errors
-    /// [`TargetError::Locked`] when somebody else has it, or the file cannot be
-    /// made.
+    /// [`TargetError::Locked`] when another process has it, or the file cannot be created.
     fn lock(&self, path: &str, holder: &str) -> Result<Lock, TargetError> {
         lock_by_program(self, path, holder)
     }
 
-    /// Opens a block device exclusively; `None` where that is out of reach, on a
-    /// machine behind ssh.
+    /// Opens a block device exclusively; `None` where that is impossible, on a machine behind ssh.
     ///
     /// # Errors
-    /// When somebody else has it, or it cannot be opened.
+    /// When another program has it, or it cannot be opened.
     fn claim(&self, _device: &str) -> Result<Option<Claim>, TargetError> {
         Ok(None)
     }
 
-    /// Runs a command and takes any exit code but its successes for an error.
+    /// Runs a command, and treats any exit code but its successes as an error.
     ///
     /// # Errors
-    /// As [`Target::output`], and [`TargetError::Failed`] with what the
-    /// command said.
+    /// As [`Target::output`], and [`TargetError::Failed`] with the command's output.
     fn run(&self, command: &Command) -> Result<Output, TargetError> {
         let output = self.output(command)?;
         match output.code {
@@ -95,27 +90,26 @@ pub trait Target: Send + Sync {
     }
 }
 
-/// What [`Target::watch`] reads.
+/// The sources of a [`Target::watch`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Watched {
     /// A file, by its path.
     File(String),
-    /// What a command prints, where a system has no file for it (FreeBSD).
+    /// The output of a command, where a system has no file for it (FreeBSD).
     Command(Command),
 }
 
 /// The contents of all watched sources at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
-    /// Since the watch began, on a clock that never steps.
+    /// The time since the watch began, on a clock that never steps.
     pub at: Duration,
-    /// For each source in the order given, its contents; `None` where it
-    /// could not be read.
+    /// The contents of each source in the given order; `None` where it could not be read.
     pub contents: Vec<Option<String>>,
 }
 
-/// A watch that goes on until it is dropped.
+/// A watch that continues until it is dropped.
 pub trait Frames: Send {
     /// The frames since the last call, oldest first; empty when there are none
     /// yet. Never blocks.
@@ -125,23 +119,23 @@ pub trait Frames: Send {
     fn take(&mut self) -> Result<Vec<Frame>, TargetError>;
 }
 
-/// A command that runs.
+/// A command in the background.
 pub trait Running: Send {
-    /// Its result if it has ended; never blocks.
+    /// The result if the command has ended; never blocks.
     ///
     /// # Errors
-    /// When its state can no longer be told.
+    /// When its state cannot be read any more.
     fn poll(&mut self) -> Result<Option<Output>, TargetError>;
 
-    /// Ends it and all it started: politely, after `patience` by force; and
-    /// returns what it had said.
+    /// Ends the command and all it started: by SIGTERM, after `patience` by SIGKILL; and
+    /// returns its output.
     ///
     /// # Errors
     /// When it cannot be reached.
     fn stop(&mut self, patience: Duration) -> Result<Output, TargetError>;
 }
 
-/// Something could not be done on a machine.
+/// The error of an action on a machine.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// A program is not installed there.
@@ -149,7 +143,7 @@ pub enum TargetError {
     NoProgram {
         /// The machine that was asked, as the user names it.
         machine: String,
-        /// What was called.
+        /// The program that was called.
         program: String,
     },
     /// A command ended with an exit code that is no success.
@@ -159,7 +153,7 @@ pub enum TargetError {
         machine: String,
         /// The command line, as one would type it.
         command: String,
-        /// What came of it.
+        /// The result of the command.
         output: Box<Output>,
     },
     /// A command took too long and was ended.
@@ -169,7 +163,7 @@ pub enum TargetError {
         machine: String,
         /// The command line, as one would type it.
         command: String,
-        /// How long the command was given.
+        /// The limit on its time.
         limit: Duration,
     },
     /// A file or process could not be used.
@@ -177,20 +171,20 @@ pub enum TargetError {
     Io {
         /// The machine that was asked, as the user names it.
         machine: String,
-        /// What was to be done there: `read /proc/mdstat`.
+        /// The action: `read /proc/mdstat`.
         action: String,
-        /// What the operating system answered.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// Somebody else has a lock.
+    /// Another process holds a lock.
     #[error("{machine} is taken: {holder} goes on (lock {path})")]
     Locked {
         /// The machine that was asked, as the user names it.
         machine: String,
         /// The lock's file.
         path: String,
-        /// Who, in its own words.
+        /// The holder, in its own words.
         holder: String,
     },
     /// The machine cannot be reached.
@@ -198,7 +192,7 @@ pub enum TargetError {
     Unreachable {
         /// The machine that was asked, as the user names it.
         machine: String,
-        /// What ssh said.
+        /// The message of ssh.
         reason: String,
     },
     /// A recorded machine was asked for something it has not recorded.
@@ -206,24 +200,24 @@ pub enum TargetError {
     NotRecorded {
         /// The machine that was asked, as the user names it.
         machine: String,
-        /// The command or file.
+        /// The command or file that was requested.
         request: String,
     },
 }
 
 impl TargetError {
-    /// Whether this says that a file does not exist.
+    /// Whether the error means that a file does not exist.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 }
 
-/// The last lines of a command that failed which its error repeats: the reason
-/// often comes before a last line that says only that it failed.
+/// The number of last lines of a failed command that its error repeats: the reason often comes
+/// before a last line that only reports the failure.
 const REPEATED_LINES: usize = 3;
 
-/// How a command ended, with the last lines it wrote.
+/// The end of a command in words, with the last lines of its output.
 fn ending(output: &Output) -> String {
     let mut last: Vec<&str> = Vec::new();
     for stream in [&output.stderr, &output.stdout] {
@@ -244,21 +238,22 @@ fn ending(output: &Output) -> String {
     }
 }
 
-/// How flock(1) of util-linux and lockf(1) of FreeBSD say that somebody has it.
+/// The exit code of flock(1) of util-linux and lockf(1) of FreeBSD when another process
+/// holds the lock.
 const TAKEN: i32 = 75;
-/// How long the program may take to say that it has the lock.
+/// The time that the program has to report that it holds the lock.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Takes the lock by a program, on a machine where files are out of reach. `holder`
-/// must be nobody else's words.
+/// Takes the lock by a program, on a machine whose files cannot be opened directly. `holder` must
+/// not be foreign text.
 pub(crate) fn lock_by_program<T: Target + ?Sized>(
     target: &T,
     path: &str,
     holder: &str,
 ) -> Result<Lock, TargetError> {
     let tells = r#"printf %s "$2" >"$1" && exec sleep 2147483647"#;
-    // It has nothing in its environment by which it could be taken for a command of a run: who
-    // removes what a dead run has left would kill his own lock.
+    // Its environment must not look like that of a run's command: a process that removes the
+    // leftovers of a dead run would kill its own lock.
     let script = r#"
         if command -v flock >/dev/null; then
             exec env -i PATH="$PATH" flock --nonblock --conflict-exit-code 75 "$1" sh -c "$3" sh "$1" "$2"

@@ -1,16 +1,14 @@
-//! Ends what raidlab started when raidlab itself is killed.
+//! The warden: ends the processes that raidlab started when raidlab itself is killed.
 //!
-//! A process that dies by SIGKILL cannot clean up, and what it started would
-//! write on to disks that the next run wants. So beside the first command a
-//! small shell is started, the warden, whose standard input is a pipe from
-//! raidlab. It is told each process group that begins (`+ 123`) and ends
-//! (`- 123`). When raidlab is gone, however it went, the pipe closes, and the
-//! warden kills the groups that are left: with them what the tools themselves
-//! started, which the parent-death signal of Linux's prctl(2) would not reach,
-//! and on FreeBSD too.
+//! A process that dies by SIGKILL cannot clean up, and its children would go on writing to disks
+//! that the next run needs. So beside the first command a small shell is started, the warden, whose
+//! standard input is a pipe from raidlab. It is told each process group that begins (`+ 123`) and
+//! ends (`- 123`). When raidlab has ended, for whatever reason, the pipe closes, and the warden
+//! kills the groups that are left, including children of the tools, which the parent-death signal
+//! of Linux's prctl(2) would not reach, and on FreeBSD too.
 //!
-//! A process that left its group on purpose (a daemon) is not found this way;
-//! [`crate::leftovers`] finds it by its environment.
+//! A process that left its group (a daemon) is not found this way; [`crate::leftovers`] finds it
+//! by its environment.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -39,24 +37,24 @@ done
 
 static WARDEN: Mutex<Option<ChildStdin>> = Mutex::new(None);
 
-/// To be called before a command is started: it is known to the warden a moment
-/// later then, and not only once there is one.
+/// Starts the warden ahead of a command, which is then known to it a moment after its start, and
+/// not only once the warden runs.
 pub(crate) fn stand_by() {
     begin_if_none(&mut WARDEN.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
-/// From now on the group dies with raidlab.
+/// Registers a group, which from now on dies with raidlab.
 pub fn guard(group: u32) {
     tell(&format!("+ {group}\n"));
 }
 
-/// From now on the group's number may belong to somebody else.
+/// Releases a group, whose number may belong to another process from now on.
 pub fn release(group: u32) {
     tell(&format!("- {group}\n"));
 }
 
-/// Without a warden the commands still run: a system without `/bin/sh` has
-/// only the leftovers' search.
+/// Sends a line to the warden. Without a warden the commands still run: a system without `/bin/sh`
+/// has only the search for leftovers.
 fn tell(line: &str) {
     let mut warden = WARDEN.lock().unwrap_or_else(PoisonError::into_inner);
     begin_if_none(&mut warden);

@@ -1,23 +1,22 @@
 //! The clock and the queue behind every watch.
 //!
-//! Tick `n` is due `n` intervals after the watch began, so that the cadence
-//! does not drift with the time that reading takes. When reading takes longer
-//! than an interval, the ticks that have passed are skipped: two frames close
-//! together would pretend a rate that nobody measured.
+//! Tick `n` is due `n` intervals after the watch began, so that the cadence does not drift with the
+//! time that reading takes. When reading takes longer than an interval, the ticks that have passed
+//! are skipped: two frames close together would suggest a rate that was not measured.
 
 use crate::target::Frame;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Frames kept for a reader that does not come: an hour at one per second.
-/// Beyond, the oldest go.
+/// The number of frames kept for a reader that does not come, an hour at one per second; then the
+/// oldest are dropped.
 const QUEUE_FRAMES: usize = 4096;
 
 /// The shortest interval; a shorter one would only burn a processor.
 pub const SHORTEST: Duration = Duration::from_millis(1);
 
-/// When the first tick after `now` is due, both since the watch began.
+/// The time at which the first tick after `now` is due, both since the watch began.
 pub fn next_tick(now: Duration, every: Duration) -> Duration {
     let every = every.max(SHORTEST).as_nanos();
     let due = (now.as_nanos() / every + 1) * every;

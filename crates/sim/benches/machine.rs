@@ -1,6 +1,6 @@
-//! How many disk I/Os a second of one core simulates: random reads of 4 KiB
-//! over the whole disk, at queue depths 4 and 32, on one disk and on a mirror. What is
-//! measured is processor time, which other work on the machine changes less than wall time.
+//! A benchmark of how many disk I/Os a second of one core simulates: random reads of 4 KiB over the
+//! whole disk, at queue depths 4 and 32, on one disk and on a mirror. The measured time is
+//! processor time, which other work on the machine changes less than wall time.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use raidlab_array::{Array, ArrayConfig, MemberConfig, RecoveryConfig};
@@ -12,7 +12,7 @@ use raidlab_workload::{Engine, JobGroup, JobSpec, Pattern};
 use std::hint::black_box;
 use std::time::Duration;
 
-/// Requests of one iteration.
+/// The number of requests in one iteration.
 const REQUESTS: u64 = 100_000;
 
 fn machine(members: u64) -> Machine {

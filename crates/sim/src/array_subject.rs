@@ -10,19 +10,19 @@ use raidlab_units::{Nanos, Sectors};
 /// An array of like members.
 pub struct ArraySubject {
     array: Array,
-    /// What [`Subject::insert`] puts into an empty slot.
+    /// The member that [`Subject::insert`] puts into an empty slot.
     member: MemberConfig,
 }
 
 impl ArraySubject {
-    /// An array, and the member that is put in when one is inserted.
+    /// Makes the subject of an array, with the member that is put in when one is inserted.
     #[must_use]
     pub fn new(array: Array, member: MemberConfig) -> Self {
         Self { array, member }
     }
 }
 
-/// The whole chain of causes on one line.
+/// The refusal with the whole chain of causes on one line.
 fn refused(error: AdminError) -> SubjectError {
     SubjectError(error.to_string())
 }
@@ -87,7 +87,7 @@ impl Subject for ArraySubject {
     }
 
     fn leap_write(&mut self, _start: Sectors, _count: Sectors) {
-        // A mirror keeps nothing of what was written where.
+        // A mirror has no record of where data were written.
     }
 
     fn leap_sample(&self) -> Nanos {

@@ -8,7 +8,8 @@ use std::collections::BinaryHeap;
 /// a run repeatable.
 #[derive(Debug)]
 pub(crate) struct Calendar<E> {
-    /// Times, numbers in the order of scheduling, of which no two are equal, and events.
+    /// Entries of a time, the number in the order of scheduling, of which no two are equal,
+    /// and the event.
     heap: BinaryHeap<Reverse<(Nanos, u64, E)>>,
     sequence: u64,
 }
@@ -30,7 +31,7 @@ impl<E: Ord> Calendar<E> {
         self.heap.peek().map(|Reverse((time, ..))| *time)
     }
 
-    /// What [`Self::pop`] would give.
+    /// The event that [`Self::pop`] would return.
     pub(crate) fn next_event(&self) -> Option<&E> {
         self.heap.peek().map(|Reverse((.., event))| event)
     }

@@ -1,13 +1,13 @@
 //! A disk in its slot: the host's queue before it, flushes, diskstats.
 //!
-//! No disk here is told to force a write: virtio has no such command, and libata uses none
-//! unless it is told to (`libata.fua`). NVMe has one, and Linux uses it (`BLK_FEAT_FUA`); an
-//! NVMe disk is modelled as if it had none, so its durable writes flush more than they do
-//! in truth. What is to be durable is written like anything else, and then the disk's cache is
-//! flushed (Linux block/blk-flush.c, `blk_insert_flush`), all of
-//! it. One flush at a time is with the disk; those that come meanwhile are one, and it waits
-//! until no write is on its way that wants a flush itself (`blk_kick_flush`). Such a write is merged
-//! with no other one. On a disk that keeps nothing it is a write like any other.
+//! No disk here is told to force a write: virtio has no such command, and libata uses none unless
+//! it is told to (`libata.fua`). NVMe has one, and Linux uses it (`BLK_FEAT_FUA`); an NVMe disk is
+//! modelled as if it had none, so its durable writes flush more than they do in truth. Data that
+//! must be durable are written like any others, and then the disk's whole cache is flushed (Linux
+//! block/blk-flush.c, `blk_insert_flush`). One flush at a time is with the disk; those that come
+//! meanwhile are combined into one, which waits until no write is on its way that wants a flush
+//! itself (`blk_kick_flush`). Such a write is merged with no other one. On a disk without a
+//! volatile cache it is a write like any other.
 //!
 //! A write for which the disk has to be flushed first comes as two commands: a flush that has
 //! [`MemberCommand::force_unit_access`], and the write. To Linux both are one request. So the next
@@ -32,22 +32,23 @@ struct Flight {
     start: Sectors,
     count: Sectors,
     purpose: Purpose,
-    /// It is written, and a flush has to follow.
+    /// Whether this is a write that a flush has to follow.
     then_flush: bool,
-    /// It is a flush, and a write of the same request follows.
+    /// Whether this is a flush that a write of the same request follows.
     then_write: bool,
 }
 
-/// The flush among a disk's commands.
+/// The tag of the flush among a disk's commands.
 const FLUSH: u64 = u64::MAX;
 
-/// The numbers of md's threads, to a disk's queue; processes of jobs have smaller ones.
+/// The first of the numbers by which a disk's queue knows md's threads; processes of jobs
+/// have smaller ones.
 const FIRST_THREAD: u32 = u32::MAX - 1;
 
-/// Who sends a command, and whether somebody waits for it. Jobs write directly, so that their
-/// writes are `REQ_SYNC` (Linux block/fops.c, `dio_bio_write_op`), which md passes on
-/// (raid5.c, `R5_SyncIO`; raid1.c), and so are those of its metadata; the writes of a resync
-/// and discards are not.
+/// The sender of a command, and whether a process waits for it. Jobs write directly, so that
+/// their writes are `REQ_SYNC` (Linux block/fops.c, `dio_bio_write_op`), which md passes on
+/// (raid5.c, `R5_SyncIO`; raid1.c), and so are those of its metadata; the writes of a resync and
+/// discards are not.
 const fn submitter(command: &MemberCommand, then_flush: bool, first: bool) -> Submitter {
     Submitter {
         process: match command.sender {
@@ -68,31 +69,32 @@ const fn submitter(command: &MemberCommand, then_flush: bool, first: bool) -> Su
 /// The requests that wait for flushes of a disk, in the host.
 #[derive(Debug, Default)]
 struct Flushes {
-    /// Who waits for the next one: places among the flights.
+    /// The requests that wait for the next flush: places among the flights.
     waiting: Vec<usize>,
-    /// Who waits for the one that the disk has, and since when it has it.
+    /// The requests that wait for the flush that the disk has; `since` is the time at which
+    /// it got that.
     running: Vec<usize>,
     since: Nanos,
-    /// Writes with the disk that will wait for one, or that are about to come.
+    /// The number of writes with the disk, or about to be, that need a flush afterwards.
     data_in_flight: u32,
-    /// Those that are about to come: the disk was flushed for them.
+    /// The number of these that are about to come: the disk was flushed for them.
     to_come: u32,
 }
 
 /// A command of a disk that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskCommand {
-    /// When the subject sent it.
+    /// The time at which the subject sent the command.
     pub arrived: Nanos,
-    /// When the host knew of its end.
+    /// The time at which the host knew of its end.
     pub completed: Nanos,
-    /// Which disk, from 0.
+    /// The number of the disk, from 0.
     pub disk: usize,
-    /// What the command did: read, write, flush or discard.
+    /// The kind of the command: read, write, flush or discard.
     pub operation: Operation,
     /// The first sector of the command on its disk.
     pub start: Sectors,
-    /// How many sectors the command covered.
+    /// The number of sectors that the command covered.
     pub count: Sectors,
 }
 
@@ -122,7 +124,7 @@ impl Drive {
         }
     }
 
-    /// The platters of a disk of its own.
+    /// The platters of the disk, if it is a disk of its own that has them.
     pub(crate) fn surface(&self) -> Option<&Surface> {
         match self.queue.disk() {
             Attached::Whole(disk) => Some(disk.surface()),
@@ -130,7 +132,7 @@ impl Drive {
         }
     }
 
-    /// Whether its pace depends on the place.
+    /// Whether the disk's pace depends on the place.
     pub(crate) fn turns(&self) -> bool {
         Target::is_rotational(self.queue.disk())
     }
@@ -146,22 +148,22 @@ impl Drive {
         self.queue.disk().takes_discards()
     }
 
-    /// Whether others may have changed when it has something to do.
+    /// Whether other disks may change the time of this one's next event.
     pub(crate) fn is_shared(&self) -> bool {
         self.queue.disk().is_shared()
     }
 
-    /// Who chooses among the commands that wait for the disk.
+    /// The order in which the commands that wait for the disk are chosen.
     pub(crate) fn order(&self) -> Order {
         self.queue.order()
     }
 
-    /// Commands in the disk, and those that found no tag.
+    /// The number of commands in the disk, and of those that found no tag.
     pub(crate) fn queued(&self) -> (usize, usize) {
         self.queue.queued()
     }
 
-    /// Where the commands that are with the disk are.
+    /// The places of the commands that are with the disk.
     pub(crate) fn inside(&self) -> Inside {
         match self.queue.disk() {
             Attached::Whole(disk) => disk.inside(),
@@ -169,7 +171,7 @@ impl Drive {
         }
     }
 
-    /// Commands that found no tag so far.
+    /// The number of commands that found no tag so far.
     pub(crate) fn tag_overflows(&self) -> u64 {
         self.queue.overflows()
     }
@@ -193,7 +195,7 @@ impl Drive {
         }
     }
 
-    /// Looks when the disk next has something to do.
+    /// Updates the time of the disk's next event.
     pub(crate) fn refresh(&mut self) {
         self.next = self.queue.next_event().map_or(u64::MAX, |time| time.0);
     }
@@ -255,13 +257,13 @@ impl Drive {
         self.refresh();
     }
 
-    /// The processes of the jobs have come to their end.
+    /// Ends the processes of the jobs, of which the queue is told.
     pub(crate) fn processes_end(&mut self, now: Nanos) {
         self.queue.exit(now, |process| process < FIRST_THREAD);
         self.refresh();
     }
 
-    /// Flushes for all who wait, if that may be done now.
+    /// Sends a flush for all requests that wait for one, if that may be done now.
     fn kick_flush(&mut self, now: Nanos) {
         let flushes = &mut self.flushes;
         let may_go = flushes.running.is_empty() && flushes.data_in_flight == 0;
@@ -281,8 +283,8 @@ impl Drive {
         );
     }
 
-    /// Advances the disk to `now` and hands over what the host may know; `log` is told
-    /// of each, as of disk 0.
+    /// Advances the disk to `now` and hands over the commands of whose end the host may know; `log`
+    /// gets each of them, as of disk 0.
     pub(crate) fn advance(
         &mut self,
         now: Nanos,
@@ -341,7 +343,7 @@ impl Drive {
         self.refresh();
     }
 
-    /// What the subject wanted of a flight is done.
+    /// Ends a flight, and returns the subject's command if all of it is done.
     fn end(&mut self, now: Nanos, tag: usize) -> Option<CommandId> {
         let flight = self.flights[tag].take()?;
         self.free.push(tag);
@@ -370,7 +372,7 @@ impl Drive {
         }
     }
 
-    /// The counters up to `now`, the busy time of what is in flight included.
+    /// The counters up to `now`, the busy time of the commands in flight included.
     pub(crate) fn statistics_at(&self, now: Nanos) -> MemberStatistics {
         let mut statistics = self.statistics;
         if let Some(since) = self.busy_since {

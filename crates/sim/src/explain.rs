@@ -1,21 +1,20 @@
-//! Where the time of requests goes.
+//! The time of requests, shared out to the places where it goes.
 //!
-//! A request's time is that from its submission to the moment at which its job knows of
-//! its end. At each moment there are so many requests, and so many things go on: cores
-//! compute, spin or change threads, threads wait for a core, commands wait for a disk or are
-//! somewhere in it. The time of all requests between two events is shared out to the
-//! places where something goes on, in proportion to how much goes on there. So the places'
-//! times add up to the time of all requests, exactly. At queue depth 1, where one thing goes
-//! on after the other, each place has what was spent there. With many requests a place
-//! has the more the more of them it keeps waiting: the bottleneck has most.
+//! A request's time is that from its submission to the moment at which its job knows of its end. At
+//! each moment there are so many requests, and so many things go on: cores compute, spin or change
+//! threads, threads wait for a core, commands wait for a disk or are somewhere in it. The time of
+//! all requests between two events is shared out to the places where something goes on, in
+//! proportion to how much goes on there. So the places' times add up exactly to the time of all
+//! requests. At queue depth 1, where one thing goes on after the other, each place has the time
+//! that was spent there. With many requests a place has the more time the more of them it keeps
+//! waiting: the bottleneck has most.
 //!
-//! What goes on for others counts as well: while an array is rebuilt, the commands of
-//! the rebuild are what requests wait for. Where nothing goes on, the array holds the
-//! requests back.
+//! Work for others counts as well: while an array is rebuilt, the commands of the rebuild are what
+//! requests wait for. Where nothing goes on, the array holds the requests back.
 
 use raidlab_units::Nanos;
 
-/// A place where time goes, and how much goes on there.
+/// The amount of work at each of the places where time goes.
 pub(crate) type Counts = [usize; PLACES.len()];
 
 /// All places: those of the processor first, by its own numbers.
@@ -42,9 +41,10 @@ pub(crate) const PLACES: [&str; 21] = [
     "buffer",
     "medium",
 ];
-/// The first place that is no core's.
+/// The number of the first place that is not a core's.
 pub(crate) const THREAD: usize = 14;
-/// Stripes that wait for the array's thread or a worker, and what waits for a pool's.
+/// The place of stripes that wait for the array's thread or a worker, and of tasks that wait
+/// for a pool's.
 pub(crate) const ARRAY_THREAD: usize = 15;
 pub(crate) const HOST_QUEUE: usize = 16;
 pub(crate) const CONTROLLER: usize = 17;
@@ -55,20 +55,19 @@ pub(crate) const MEDIUM: usize = 20;
 /// The place of time in which nothing works for a request, as when a barrier or a pause holds it.
 const HELD: &str = "held back";
 
-/// The time of requests by place.
+/// The time of requests by place, as it is reported.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Explained {
-    /// How many requests have ended.
+    /// The number of requests that have ended.
     pub requests: u64,
-    /// The time of all of them, and of those that had not ended, by place; only where it is
-    /// not nothing.
+    /// The time of all requests, ended or not, by place; only places with some time.
     pub places: Vec<(&'static str, Nanos)>,
 }
 
-/// The sums while jobs run.
+/// The sums of time while jobs run.
 #[derive(Debug, Default)]
 pub(crate) struct Explain {
-    /// How many requests have not ended.
+    /// The number of requests that have not ended.
     in_flight: u64,
     ended: u64,
     last: Nanos,
@@ -78,7 +77,7 @@ pub(crate) struct Explain {
 }
 
 impl Explain {
-    /// A job begins: nothing is in flight, and nothing was.
+    /// Starts anew as a job begins, with nothing in flight and nothing counted.
     pub(crate) fn begin(&mut self, now: Nanos) {
         *self = Self {
             last: now,
@@ -96,7 +95,8 @@ impl Explain {
         self.ended += requests;
     }
 
-    /// Time has come to `now`; since the last time so much went on.
+    /// Shares out the time from the last call to `now` by `counts`, which say how much
+    /// went on meanwhile.
     pub(crate) fn pass(&mut self, now: Nanos, counts: impl FnOnce() -> Counts) {
         let time = now.saturating_sub(self.last);
         self.last = self.last.max(now);

@@ -1,4 +1,4 @@
-//! The running jobs of a group: who may issue, what is in flight, what ended.
+//! The running jobs of a group: their clones, the requests in flight, and their results.
 //!
 //! Each clone of each job has its own request stream and its own stop clock,
 //! as in fio. A clone with an asynchronous engine keeps its depth in flight; a
@@ -6,15 +6,14 @@
 //! issues again one host turnaround later. A subject may have a clone sleep with
 //! a request; then it issues nothing before it wakes.
 //!
-//! Latencies are fio's: a request's ends when fio takes notice of it. A clone is one
-//! thread. While it flushes it takes notice of nothing, and between flushes only when
-//! all its requests are in use, of one (fio's `do_io`, `wait_for_completions` and
-//! `fio_libaio_queue`); so with `fsync=1` at queue depth 8 a write's latency is that of
-//! seven flushes. It does not flush again before it has taken notice of another request
-//! (`should_fsync`). A flush's own latency begins when its request was last submitted:
-//! with an asynchronous engine that was as a write, as fio does not look at the clock
-//! before it flushes. A discard holds its clone up as a flush does, unless its engine has
-//! a queue for them; its own latency begins when it is submitted.
+//! Latencies are fio's: a request's ends when fio takes notice of it. A clone is one thread. While
+//! it flushes it takes notice of nothing, and between flushes only when all its requests are in
+//! use, of one (fio's `do_io`, `wait_for_completions` and `fio_libaio_queue`); so with `fsync=1` at
+//! queue depth 8 a write's latency is that of seven flushes. It does not flush again before it has
+//! taken notice of another request (`should_fsync`). A flush's own latency begins when its request
+//! was last submitted: with an asynchronous engine that was its submission as a write, as fio does
+//! not look at the clock before it flushes. A discard holds its clone up as a flush does, unless
+//! its engine has a queue for them; its own latency begins when it is submitted.
 //!
 //! A clone with a rate is a source of requests that are due at times. Where it is an open loop
 //! (`io_submit_mode=offload`), a request that finds the depth in use waits for a place, and
@@ -44,58 +43,60 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 struct Clone {
     job: JobSpec,
-    /// Place of the job in its group.
+    /// The place of the job in its group.
     job_index: usize,
     stream: RequestStream,
     clock: StopClock,
     depth: u32,
     in_flight: u32,
     pace: Pace,
-    /// Requests that counted towards its share among others; and whether it
+    /// The number of requests that counted towards the clone's share among others; and whether it
     /// waits for the others. Turns that came meanwhile are counted.
     flow_count: u64,
     ahead: bool,
-    /// It has started: it waits for no other job.
+    /// Whether the clone has started: it waits for no other job.
     begun: bool,
-    /// When it begins, or began; once it has started.
+    /// The time at which the clone begins; once it has started, the time at which it began.
     begins: Nanos,
     wrote: bool,
-    /// What has ended and fio has not taken notice of, in order.
+    /// Flights that have ended and that fio has not taken notice of, in order.
     ripe: VecDeque<Flight>,
-    /// What fio took notice of last was a flush.
+    /// Whether the last request that fio took notice of was a flush.
     flushed_last: bool,
-    /// When each request that is not in use was last submitted; the next to be used at
-    /// the end.
+    /// The times at which the requests that are not in use were last submitted; the next one to be
+    /// used is at the end.
     submitted: Vec<Nanos>,
-    /// A flush, or a discard that is not queued, is in flight: fio waits for it before
+    /// Whether a flush, or a discard that is not queued, is in flight: fio waits for it before
     /// anything else. Turns that came meanwhile are counted.
     flushing: bool,
     turns_owed: u32,
-    /// It sleeps until a time: these turns have come meanwhile, and follow the one that wakes it.
+    /// The number of turns that have come while the clone sleeps until a time; they follow the one
+    /// that wakes it.
     turns_slept: u32,
-    /// The subject has it sleep with a request; turns that came meanwhile are
-    /// counted.
+    /// Whether the subject has the clone sleep with a request; turns that came
+    /// meanwhile are counted.
     asleep: bool,
     /// The write, by its number, that is durable and whose system call has yet to flush.
     owes_flush: Option<usize>,
-    /// No new requests: the amount is done or the time is up.
+    /// Whether the clone makes no new requests: the amount is done or the time is up.
     stopped: bool,
-    /// Issuing is held back for a leap.
+    /// Whether issuing is held back for a leap.
     held: bool,
     /// The number of the latest leap; turns of an earlier one no longer count (see [`Issue`]).
     era: u32,
     ended: bool,
-    /// When the clone ended, once it has.
+    /// The time at which the clone ended, once it has.
     ended_at: Nanos,
-    /// It looks for a depth; its results so far are its own, and count from then on.
+    /// The search for a depth, if the clone does one; its results so far are its own, and count
+    /// from then on.
     search: Option<Box<Search>>,
-    /// A zone that it needs is in use: it looks again when a request has ended.
+    /// Whether a zone that the clone needs is in use: it looks again when a request has ended.
     waits_for_zone: bool,
-    /// What it did so far, where somebody looks at that.
+    /// The operations of the clone so far, where a job's steadiness is watched.
     done: Done,
-    /// Since when it has been reading back what a pass has written, if it does.
+    /// The time since which the clone has been reading back what a pass has written, if it does.
     reads_back_since: Option<Nanos>,
-    /// For how long it did so before.
+    /// The time for which it did so before.
     read_back: Nanos,
 }
 
@@ -104,14 +105,14 @@ struct Clone {
 struct Search {
     depth: DepthSearch,
     results: JobOperations,
-    /// The time from which on results are counted.
+    /// The time from which results are counted.
     since: Nanos,
-    /// What is reported begins when nothing is in flight.
+    /// Whether the reported window begins when nothing is in flight.
     last_window_begins: bool,
 }
 
 impl Clone {
-    /// Clone `index` of all, of the job with the number `job_index`, at the time `now`.
+    /// Makes clone `index` of all, of the job with the number `job_index`, at the time `now`.
     fn new(
         job: &JobSpec,
         (job_index, index): (usize, u64),
@@ -164,12 +165,12 @@ impl Clone {
         }
     }
 
-    /// From when its requests count: its own ramp time is over.
+    /// The time from which the clone's requests count: its own ramp time is over.
     fn counts_from(&self) -> Nanos {
         Nanos(self.begins.0.saturating_add(self.job.ramp_time.0))
     }
 
-    /// The same, where it has a ramp time or searches a depth.
+    /// The same time where the clone has a ramp time or searches a depth; else zero.
     fn ramps_until(&self) -> Nanos {
         match self.search.is_some() || self.job.ramp_time > Nanos::ZERO {
             true => self.counts_from(),
@@ -177,7 +178,8 @@ impl Clone {
         }
     }
 
-    /// fio's `runt`: a delay and ramp time do not count, nor a search for a depth.
+    /// The clone's run time, fio's `runt`: a delay and ramp time do not count, nor a search
+    /// for a depth.
     fn runtime(&self) -> Nanos {
         let search = self.search.as_ref().map(|search| search.since);
         let since = search.unwrap_or(self.counts_from());
@@ -198,7 +200,7 @@ impl Clone {
         }
     }
 
-    /// From writing it turns to reading back what it wrote, or from that to the next pass.
+    /// Turns the clone from writing to reading back what it wrote, or from that to the next pass.
     fn turn_over(&mut self, now: Nanos) {
         match self.reads_back_since.take() {
             None => self.reads_back_since = Some(now),
@@ -206,10 +208,10 @@ impl Clone {
         }
     }
 
-    /// Run times of its reads and of all else. fio's clock of writes stands still while it
-    /// reads back what was written, and that of reads while it writes, unless reads are part
-    /// of that (`thread_main` of backend.c). Of a backlog's reads fio counts no time, so that
-    /// their rate has no meaning: here they have all of it.
+    /// The run times of the clone's reads and of all else. fio's clock of writes stands still while
+    /// it reads back what was written, and that of reads while it writes, unless reads are part of
+    /// that (`thread_main` of backend.c). Of a backlog's reads fio counts no time, so that their
+    /// rate has no meaning: here they have all of it.
     fn runtimes(&self) -> [Nanos; 2] {
         let all = self.runtime();
         if self.job.verify.is_none() {
@@ -222,7 +224,7 @@ impl Clone {
         [reads, all.saturating_sub(self.read_back)]
     }
 
-    /// How many requests it may have in flight.
+    /// The number of requests that the clone may have in flight.
     fn limit(&self) -> u32 {
         self.search
             .as_ref()
@@ -237,9 +239,9 @@ struct Flight {
     direction: Direction,
     offset: Bytes,
     bytes: Bytes,
-    /// The clone does nothing else meanwhile.
+    /// Whether the clone does nothing else meanwhile.
     holds_up: bool,
-    /// The flight of the first range, and the ranges that have not ended, counted there.
+    /// The flight of the first range, and the number of ranges that have not ended, counted there.
     first: usize,
     ranges: u32,
     failed: bool,
@@ -253,12 +255,12 @@ pub(crate) struct Jobs {
     clones: Vec<Clone>,
     flights: Vec<Option<Flight>>,
     free: Vec<usize>,
-    /// Clones that sleep in the subject.
+    /// The number of clones that sleep in the subject.
     sleepers: usize,
     started: Nanos,
-    /// From when the rows count, as far as it is known: the last ramp time is over and the last
-    /// search for a depth has begun its last window. What waits for others counts from its
-    /// start on; zero: all counts.
+    /// The time from which the rows count, as far as it is known: the last ramp time is over and
+    /// the last search for a depth has begun its last window. Clones that wait for others count
+    /// from their start on; zero: all counts.
     pub(crate) counts_from: Nanos,
     stop_together: bool,
     flows: Flows,
@@ -330,15 +332,15 @@ impl Jobs {
         self.leaped_members[index]
     }
 
-    /// The clone submits nothing more.
+    /// Stops a clone, which submits nothing more.
     fn stop(&mut self, machine: &mut Machine, index: usize) {
         self.clones[index].stopped = true;
         self.take_notice(machine, index);
         self.end_if_drained(machine, index);
     }
 
-    /// A clone that has to sleep does so when nothing is in flight, or at once. One turn wakes
-    /// it, which the turns that it owes follow as long as it stays awake: a clone whose next
+    /// Puts a clone that has to sleep to sleep when nothing is in flight, or at once. One turn
+    /// wakes it, which the turns that it owes follow as long as it stays awake: a clone whose next
     /// request is not due yet sleeps again at the first, whatever its depth.
     fn sleep_if_drained(&mut self, machine: &mut Machine, index: usize) {
         let clone = &mut self.clones[index];
@@ -350,7 +352,7 @@ impl Jobs {
             Pause::DrainUntil(time) => time,
         };
         clone.pace.pause = Pause::Until(wake);
-        // Without a turn to give it has slept already.
+        // A clone without a turn to give sleeps already.
         if let Some(further) = std::mem::take(&mut clone.turns_owed).checked_sub(1) {
             clone.turns_slept += further;
             clone.schedule(machine, index, wake.max(machine.now), 1);
@@ -364,8 +366,8 @@ impl Jobs {
         clone.schedule(machine, index, at.max(machine.now), turns);
     }
 
-    /// Whether a clone is ahead of its share among others, and waits; else its
-    /// turn counts, which may be what others wait for.
+    /// Whether a clone is ahead of its share among others, and waits; else its turn counts, for
+    /// which others may be waiting.
     fn waits_for_others(&mut self, machine: &mut Machine, index: usize) -> bool {
         let clone = &mut self.clones[index];
         let Some(flow) = clone.job.flow else {
@@ -388,7 +390,7 @@ impl Jobs {
         false
     }
 
-    /// Shares have changed: whoever was ahead looks again.
+    /// Lets clones that were ahead look again, as shares have changed.
     fn let_others_go(&mut self, machine: &mut Machine) {
         for index in 0..self.clones.len() {
             if std::mem::take(&mut self.clones[index].ahead) {
@@ -397,7 +399,7 @@ impl Jobs {
         }
     }
 
-    /// A stopped clone with nothing in flight has ended, after a last flush.
+    /// Ends a stopped clone with nothing in flight, after a last flush.
     fn end_if_drained(&mut self, machine: &mut Machine, index: usize) {
         let clone = &mut self.clones[index];
         if !clone.stopped || clone.in_flight > 0 || clone.ended {
@@ -439,8 +441,8 @@ impl Jobs {
         }
     }
 
-    /// Whether a clone that turns to reading back what it wrote, or from that to the next
-    /// pass, has something to wait for first: nothing of the one is in flight beside the other.
+    /// Whether a clone that turns to reading back what it wrote, or from that to the next pass, has
+    /// something to wait for first: nothing of the one phase is in flight beside the other.
     fn ends_phase(&mut self, machine: &mut Machine, index: usize) -> bool {
         let clone = &mut self.clones[index];
         if clone.in_flight > 0 {
@@ -457,7 +459,7 @@ impl Jobs {
         false
     }
 
-    /// A clone that has written flushes when it is done with that, where the job asks for it.
+    /// Flushes at the end of a clone's writing, where the job asks for it; returns whether it does.
     fn flushes_in_the_end(&mut self, machine: &mut Machine, index: usize) -> bool {
         let clone = &mut self.clones[index];
         if !clone.job.end_fsync || !clone.wrote {
@@ -473,7 +475,7 @@ impl Jobs {
         true
     }
 
-    /// Clones begin whose awaited job has ended.
+    /// Begins the clones whose awaited job has ended.
     fn begin_waiting(&mut self, machine: &mut Machine) {
         for index in 0..self.clones.len() {
             let clone = &self.clones[index];

@@ -1,28 +1,28 @@
 //! The search for a depth that keeps a latency.
 //!
-//! As fio's `latency_target` (`lat_target_check` and its neighbours in io_u.c): from a
-//! depth of 1 each window of time in which enough requests were within the target doubles
-//! the depth, until one fails; then the depth is halved between the last that succeeded
-//! and the first that failed. A failing depth is given up at once, and counting goes on
-//! when all that was in flight has ended. Where a success no longer changes the depth, a
-//! last window is measured alone, and ends the job. With all requests to be within the
-//! target a single one fails the depth, and a depth of 1 the job.
+//! It is fio's `latency_target` (`lat_target_check` and its neighbours in io_u.c): from a depth of
+//! 1 each window of time in which enough requests were within the target doubles the depth, until
+//! one fails; then the depth is halved between the last that succeeded and the first that failed.
+//! A failing depth is given up at once, and counting goes on when all that was in flight has
+//! ended. Where a success no longer changes the depth, a last window is measured alone, and ends
+//! the job. With all requests to be within the target a single one fails the depth, and a depth of
+//! 1 the job.
 
 use raidlab_units::Nanos;
 use raidlab_workload::LatencyTarget;
 
-/// Successes in a row, one below the first depth that failed, after which that one is
-/// tried again.
+/// The number of successes in a row, one below the first depth that failed, after which that one
+/// is tried again.
 const STABLE: u32 = 3;
 
-/// What a clone has to do after a request.
+/// The next thing for a clone to do after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It goes on with its next request.
+    /// The clone goes on with its next request.
     GoOn,
-    /// Nothing new until all in flight have ended.
+    /// The clone submits nothing new until all in flight have ended.
     Drain,
-    /// It ends: the depth is found, or not even a depth of 1 will do.
+    /// The clone ends: the depth is found, or not even a depth of 1 will do.
     End,
 }
 
@@ -38,13 +38,13 @@ pub(crate) struct DepthSearch {
     window_began: Nanos,
     requests: u64,
     failed: u64,
-    /// A new window begins when nothing is in flight.
+    /// Whether a new window begins when nothing is in flight.
     draining: bool,
     last_window: bool,
 }
 
 impl DepthSearch {
-    /// A search up to a depth of `most` that begins at `now`.
+    /// Makes a search up to a depth of `most` that begins at `now`.
     pub(crate) fn new(rule: LatencyTarget, most: u32, now: Nanos) -> Self {
         Self {
             rule,
@@ -61,17 +61,17 @@ impl DepthSearch {
         }
     }
 
-    /// How many requests may be in flight.
+    /// The number of requests that may be in flight.
     pub(crate) const fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// Only the last window is left, or was.
+    /// Whether only the last window is left, or was.
     pub(crate) const fn is_settled(&self) -> bool {
         self.last_window
     }
 
-    /// A request has ended after `latency`; so many are in flight yet.
+    /// Takes notice of a request that has ended after `latency`, with `in_flight` others left.
     pub(crate) fn completed(&mut self, now: Nanos, latency: Nanos, in_flight: u32) -> Step {
         if self.draining {
             if in_flight == 0 {

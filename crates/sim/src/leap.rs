@@ -1,25 +1,21 @@
-//! Leaps: hours that nobody needs to simulate.
+//! Leaps over hours that need not be simulated.
 //!
-//! Two phases change nothing but the place: one sequential stream on an
-//! otherwise idle subject, and a recovery without foreground I/O. Both move
-//! along the disk at a speed that is the platters' times a constant: how much
-//! of the disk's own pace the subject keeps. So such a phase is sampled: it is
-//! simulated until it runs evenly, then measured over a sample, as *place per
-//! time*, both in the disk's positions (nanoseconds of streaming, which take
-//! the rate curve into account). Then the phase is drained, the clock and the
-//! place jump together by that ratio, the disks' heads are put where they
-//! would be, and simulation goes on, up to the next sample. Counters and
-//! latencies of what was skipped are those of the sample, in proportion.
+//! In two phases nothing changes but the place: one sequential stream on an otherwise idle subject,
+//! and a recovery without foreground I/O. Both move along the disk at a speed that is the platters'
+//! times a constant: how much of the disk's own pace the subject keeps. So such a phase is sampled:
+//! it is simulated until it runs evenly, then measured over a sample, as *place per time*, both in
+//! the disk's positions (nanoseconds of streaming, which take the rate curve into account). Then
+//! the phase is drained, the clock and the place jump together by that ratio, the disks' heads are
+//! put where they would be, and simulation goes on, up to the next sample. Counters and latencies
+//! of what was skipped are those of the sample, in proportion.
 //!
-//! A leap is never longer than the subject's `longest_sync_leap` or
-//! `longest_leap`, so that what does depend on the place (host-bound subjects)
-//! is followed.
+//! A leap is never longer than the subject's `longest_sync_leap` or `longest_leap`, so that a pace
+//! that does depend on the place (of host-bound subjects) is followed.
 //!
-//! That holds for a sync that is *even*. A second is enough for a sample of it. Two samples in
-//! a row must agree before the first leap of a wait, as a job may have left something behind;
-//! until then everything is simulated. Two other kinds of syncs need longer samples. Their pace
-//! is told by the mean place in the second half of a sample less that in the first, whatever they
-//! did at its ends:
+//! That holds for a sync that is *even*. A second is enough for a sample of it. Two samples in a
+//! row must agree before the first leap of a wait, as a job may have left something behind; until
+//! then everything is simulated. Two other kinds of syncs need longer samples. Their pace is the
+//! mean place in the second half of a sample less that in the first, whatever they did at its ends:
 //!
 //! * Some have a *rhythm*. md's stripe cache grows while a sync of RAID 4, 5 or 6 runs, and its
 //!   rate with it, from a third of the disks' pace to all of it in ten seconds. With a bitmap
@@ -39,34 +35,34 @@ use crate::result::{Latencies, MemberStatistics};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::Direction;
 
-/// Samples agree that lie within so many hundredths of each other: a pace that still grows
-/// does so by four hundredths and more from one sample to the next.
+/// The difference in hundredths up to which samples agree: a pace that still grows does so by four
+/// hundredths and more from one sample to the next.
 const AGREE_PERCENT: u64 = 2;
 
-/// Places are looked at so often in a sample.
+/// The time between two looks at places in a sample.
 const LOOK: Nanos = Nanos::from_millis(250);
 
 /// The longest leap over a sync that is held back, on disks that turn: further in they may be
 /// slower than the limit. Where nothing turns, the limit holds to the sync's end.
 const LONGEST_HELD_LEAP: Nanos = Nanos::from_secs(3600);
 
-/// How a sync moves: see the top of this file.
+/// The way in which a sync moves: see the top of this file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gait {
     Even,
-    /// It does the same again after so long.
+    /// The sync repeats itself after this time.
     Rhythmic(Nanos),
     HeldBack,
 }
 
-/// A drain takes seconds at most; a subject that is not quiet after this has
-/// work of its own, and is not leaped.
+/// The longest time of a drain, which takes seconds at most; a subject that is not quiet after this
+/// has work of its own, and is not leaped.
 const LONGEST_DRAIN: Nanos = Nanos::from_secs(120);
 
-/// Where the leaps of a job stand.
+/// The state of the leaps of a job.
 #[derive(Debug)]
 pub(crate) struct LeapPlan {
-    /// Sampling begins here, when the stream runs evenly.
+    /// The time at which sampling begins, when the stream runs evenly.
     sample_at: Nanos,
     sample: Option<Sample>,
 }
@@ -81,25 +77,25 @@ struct Sample {
 }
 
 impl Machine {
-    /// A plan, if the group is one long sequential stream.
+    /// Makes a plan, if the group is one long sequential stream.
     pub(crate) fn leap_plan(&self, jobs: &Jobs) -> Option<LeapPlan> {
         let (_, _, left) = jobs.lone_sequential()?;
         if !self.leaps || self.sync().is_some() || left.0 < self.shortest_leap().0 * 2 {
             return None;
         }
         Some(LeapPlan {
-            // What is leaped over counts.
+            // The requests that are leaped over count too.
             sample_at: self.now.max(jobs.counts_from) + self.subject.leap_sample(),
             sample: None,
         })
     }
 
-    /// Below this a leap saves nothing: four samples at 200 MB/s.
+    /// The shortest leap that saves anything: four samples at 200 MB/s.
     fn shortest_leap(&self) -> Bytes {
         Bytes(self.subject.leap_sample().0 / 1_000_000_000 * 4 * 200_000_000 + (1 << 30))
     }
 
-    /// A position on the first disk. Leaps are made only where that is a whole one.
+    /// The position of a sector on the first disk. Leaps are made only where that is a whole one.
     fn position(&self, sector: u64) -> u64 {
         let surface = self.drives[0].surface();
         surface.map_or(sector, |surface| surface.position(sector))
@@ -122,8 +118,8 @@ impl Machine {
         Sectors(sector.saturating_sub(offset.0))
     }
 
-    /// Called before each event of a leapable job: samples, and leaps when
-    /// the sample is complete.
+    /// Samples a leapable job, and leaps when the sample is complete; called before each event
+    /// of the job.
     pub(crate) fn leap_job(
         &mut self,
         plan: &mut LeapPlan,
@@ -149,7 +145,7 @@ impl Machine {
             _ => &jobs.results[0].reads.latency,
         };
         match plan.sample.take() {
-            // What a shingled disk does with the begin of a stream is not what it does then.
+            // The pace of a shingled disk at the begin of a stream is not its later one.
             None if !self.is_steady() => plan.sample_at = self.now + self.subject.leap_sample(),
             None => {
                 plan.sample = Some(Sample {
@@ -225,8 +221,8 @@ impl Machine {
         }
     }
 
-    /// Runs until nothing is in flight or dirty anywhere; false if that does
-    /// not come about in reasonable time, or before `end`.
+    /// Runs until nothing is in flight or dirty anywhere; returns false if that does not come about
+    /// in reasonable time, or before `end`.
     fn drain(
         &mut self,
         mut jobs: Option<&mut Jobs>,
@@ -248,7 +244,7 @@ impl Machine {
         }
     }
 
-    /// How a sync moves that has just slept, or has not.
+    /// The way in which a sync moves that has just slept, or has not.
     fn gait(&self, slept: bool) -> Gait {
         match self.subject.sync_rhythm() {
             _ if slept => Gait::HeldBack,
@@ -257,13 +253,13 @@ impl Machine {
         }
     }
 
-    /// A sync's sample, and how much must be left of the sync, or of a wait for it, for a
-    /// leap: less is as soon simulated.
+    /// The length of a sync's sample, and how much must be left of the sync, or of a wait for it,
+    /// for a leap: less is as soon simulated.
     fn sample_of(&self, gait: Gait) -> (Nanos, Nanos) {
         let (sample, worth) = match gait {
             Gait::Even => (self.subject.leap_sample(), 8),
             Gait::Rhythmic(rhythm) => (rhythm * 2, 4),
-            // Twice as long as md's throttle looks back.
+            // The sample is twice as long as md's throttle looks back.
             Gait::HeldBack => (Nanos::from_secs(60), 2),
         };
         (sample, sample * worth)
@@ -294,7 +290,7 @@ impl Machine {
             let Some(after) = self.sync() else {
                 return Ok(());
             };
-            // Members are filled one after the other: this is another one's sync.
+            // Members are filled one after the other: this is the sync of another one.
             let goes_on = after.position >= before.position;
             has_agreed &= goes_on;
             let gait_before = std::mem::replace(&mut gait, self.gait(after.sleeps > before.sleeps));
@@ -326,7 +322,7 @@ impl Machine {
         }
     }
 
-    /// Runs for `time`: the sync's positions, from its begin on.
+    /// Runs for `time` and returns the sync's positions, from its begin on.
     fn run_sample(&mut self, time: Nanos, watch: &mut Watch<'_>) -> Result<Vec<Sectors>, SimError> {
         let end = self.now + time;
         let mut positions: Vec<_> = self.sync().map(|sync| sync.position).into_iter().collect();
@@ -337,8 +333,8 @@ impl Machine {
         Ok(positions)
     }
 
-    /// Where a sync is, in what its pace is even in: positions of the disk, or sectors where
-    /// a throttle counts them.
+    /// The place of a sync, in the measure in which its pace is even: positions of the disk, or
+    /// sectors where a throttle counts them.
     fn pace_place(&self, position: Sectors, gait: Gait) -> u64 {
         match gait {
             Gait::HeldBack => position.0,
@@ -381,7 +377,7 @@ impl Machine {
     }
 }
 
-/// The mean of the second half of some places less that of the first half, and the time
+/// Returns the mean of the second half of some places less that of the first half, and the time
 /// between the two.
 fn between_halves(places: &[u64]) -> (u64, Nanos) {
     let half = places.len() / 2;

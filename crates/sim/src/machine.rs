@@ -1,10 +1,9 @@
 //! The machine: one subject, its disks, its host, and time.
 //!
-//! The loop takes the earliest of three kinds of events: the host's (a job
-//! issues its next request), a disk's, the subject's own ticks. Equal times
-//! go in that order, disks by slot, so that a run is repeatable; where a process is behind, disks
-//! and ticks go before it (`turns`). Whatever the subject orders in answer is handed to the
-//! disks at once.
+//! The loop takes the earliest of three kinds of events: the host's (a job issues its next
+//! request), a disk's, the subject's own ticks. Equal times go in that order, disks by slot, so
+//! that a run is repeatable; where a process is behind, disks and ticks go before it (`turns`). The
+//! commands that the subject orders in answer are handed to the disks at once.
 
 mod compute;
 mod departures;
@@ -35,38 +34,38 @@ use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use turns::Turns;
 
-/// Everything a machine is made of.
+/// The parts of which a machine is made.
 pub struct MachineConfig {
     /// The disk, array or pool that is measured.
     pub subject: Box<dyn Subject>,
-    /// Its members, in slot order.
+    /// The members of the subject, in slot order.
     pub disks: Vec<Attached>,
-    /// The operating system.
+    /// The operating system of the machine.
     pub host: Host,
-    /// Randomness for the jobs.
+    /// The random numbers for the jobs.
     pub random: Stream,
-    /// Skip long uniform phases analytically. Only where every member has a disk of
-    /// its own: what shares an arm or a cable is simulated as a whole.
+    /// Whether long uniform phases are skipped analytically. That happens only where every member
+    /// has a disk of its own: disks that share an arm or a cable are simulated as a whole.
     pub leaps: bool,
-    /// What computing costs; `None`: it takes no time. With it nothing is leaped over.
+    /// The costs of computing; `None`: it takes no time. With it nothing is leaped over.
     pub processor: Option<ProcessorConfig>,
 }
 
-/// Events between two calls of a watcher: a few milliseconds of real time where an
+/// The number of events between two calls of a watcher: a few milliseconds of real time where an
 /// event is a disk's, a tenth of a second where each has a stripe cache looked through.
 const WATCH_EVENTS: u64 = 1 << 14;
 
-/// Is told the virtual time now and then, and answers whether to go on: who answers
-/// false is heard within a second.
+/// A watcher that is told the virtual time now and then, and answers whether to go on: an answer of
+/// false takes effect within a second.
 pub type Watch<'a> = dyn FnMut(Nanos) -> bool + 'a;
 
-/// What keeps the machine at work while time passes: it takes its turns as the calendar has
+/// The work that keeps the machine busy while time passes: it takes its turns as the calendar has
 /// them, and is told of every answer.
 pub(crate) trait Load {
-    /// Does what a turn of the calendar is for: it submits requests.
+    /// Takes a turn of the calendar: submits requests.
     fn issue(&mut self, machine: &mut Machine, issue: Issue);
 
-    /// The subject has answered a request.
+    /// Takes the subject's answer to a request.
     ///
     /// # Errors
     /// The request failed, and the load does not go on after that.
@@ -77,19 +76,19 @@ pub(crate) trait Load {
         result: Result<(), RequestError>,
     ) -> Result<(), SimError>;
 
-    /// Something has happened: who slept until then looks whether to go on.
+    /// Lets sleepers look whether to go on, as something has happened.
     fn wake(&mut self, machine: &mut Machine);
 }
 
-/// What the calendar holds: which clone of the running jobs issues.
+/// An entry of the calendar, which says which clone of the running jobs issues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Issue {
     pub(crate) clone: usize,
-    /// Turns from before a leap no longer count.
+    /// The number of the last leap before it; turns from before a later leap no longer count.
     pub(crate) era: u32,
 }
 
-/// Is told of a command that has ended.
+/// A watcher that is told of each command that has ended.
 pub type CommandWatcher = Box<dyn FnMut(&DiskCommand)>;
 
 /// A subject on its disks in virtual time.
@@ -102,36 +101,36 @@ pub struct Machine {
     turns: Turns,
     departures: Departures,
     pub(crate) leaps: bool,
-    /// A member shares its arm or its cable.
+    /// Whether a member shares its arm or its cable.
     shared: bool,
     pub(crate) random: Stream,
     outputs: Outputs,
     finished: Vec<Finished>,
     completions: Vec<Completion>,
     done: Vec<raidlab_array::CommandId>,
-    /// Who wants to know of every command, and those that have just ended.
+    /// The watcher of commands, if there is one, and the commands that have just ended.
     command_watcher: Option<CommandWatcher>,
     commands: Vec<DiskCommand>,
     events: Vec<(Nanos, Event)>,
     /// Discards for disks that take none.
     refused: Vec<raidlab_array::CommandId>,
-    /// How the subject stood after each of these, until somebody takes them.
+    /// The subject's state after each of its events, until these are taken.
     states: Vec<SubjectState>,
     /// The sum of all times that were leapt over.
     pub(crate) leaped: Nanos,
-    /// What steps found, on the way to the subject.
+    /// Results of steps, on the way to the subject.
     answers: Vec<(StepId, StepResult)>,
     processor: Option<Box<Processor>>,
-    /// Where the time of requests goes, if somebody wants to know.
+    /// The account of where the time of requests goes, if it was asked for.
     pub(crate) explain: Option<Box<Explain>>,
-    /// Events since the start, for the watcher.
+    /// The number of events since the start, for the watcher.
     passed: u64,
-    /// Events at the present time, for the watcher, who stops a machine that stands still.
+    /// The number of events at the present time, by which a machine that stands still is stopped.
     in_this_instant: u64,
 }
 
 impl Machine {
-    /// A machine at time zero.
+    /// Makes a machine at time zero.
     #[must_use]
     pub fn new(mut config: MachineConfig) -> Self {
         let rules = config.host.queue();
@@ -174,13 +173,13 @@ impl Machine {
         }
     }
 
-    /// From now on `watcher` is told of every command of a disk as it ends, in order;
-    /// not of those that a leap passes over.
+    /// Tells `watcher` of every command of a disk as it ends from now on, in order; not of those
+    /// that a leap passes over.
     pub fn watch_commands(&mut self, watcher: CommandWatcher) {
         self.command_watcher = Some(watcher);
     }
 
-    /// From now on each job's result says where the time of its requests went.
+    /// Adds to each job's result from now on where the time of its requests went.
     pub fn explain(&mut self) {
         self.explain = Some(Box::default());
     }
@@ -197,25 +196,25 @@ impl Machine {
         self.subject.size().to_bytes()
     }
 
-    /// mdstat's letters: `[UU]`.
+    /// The members' state in mdstat's letters: `[UU]`.
     #[must_use]
     pub fn health(&self) -> String {
         self.subject.health()
     }
 
-    /// Resync or recovery, where one runs.
+    /// The progress of a resync or recovery, where one runs.
     #[must_use]
     pub fn sync(&self) -> Option<SyncProgress> {
         self.subject.sync()
     }
 
-    /// What happened to the array so far, with the time.
+    /// The events of the array so far, with their times.
     #[must_use]
     pub fn events(&self) -> &[(Nanos, Event)] {
         &self.events
     }
 
-    /// How the subject stands now.
+    /// The present state of the subject.
     #[must_use]
     pub fn state(&self) -> SubjectState {
         SubjectState {
@@ -226,12 +225,12 @@ impl Machine {
         }
     }
 
-    /// How the subject stood after each event of its array since the last call.
+    /// Takes the subject's states after each event of its array since the last call.
     pub fn take_states(&mut self) -> Vec<SubjectState> {
         std::mem::take(&mut self.states)
     }
 
-    /// When the next thing happens without jobs; `u64::MAX` for never.
+    /// The time of the next event without jobs; `u64::MAX` for never.
     fn next_event(&mut self) -> u64 {
         let tick = self.subject.next_tick().map_or(u64::MAX, |time| time.0);
         self.refresh_shared();
@@ -239,7 +238,8 @@ impl Machine {
         disks.fold(tick.min(self.departures.next()), u64::min)
     }
 
-    /// Disks that share an arm or a cable change with what others do.
+    /// Updates the next events of disks that share an arm or a cable, as these change with the
+    /// work of others.
     fn refresh_shared(&mut self) {
         if self.shared {
             let shared = self.drives.iter_mut().filter(|drive| drive.is_shared());
@@ -258,15 +258,15 @@ impl Machine {
         self.drives.iter().map(|drive| drive.tag_overflows()).sum()
     }
 
-    /// Runs what is due up to `end`, without jobs, and ends there.
+    /// Runs all events that are due up to `end`, without jobs, and ends there.
     pub(crate) fn run_until(&mut self, end: Nanos, watch: &mut Watch<'_>) -> Result<(), SimError> {
-        // Running dry is no error.
+        // The end of all events is no error.
         while self.step(None, end, watch)? {}
         self.now = self.now.max(end);
         Ok(())
     }
 
-    /// One event not later than `end`; false if there is none.
+    /// Carries out one event not later than `end`; returns false if there is none.
     pub(crate) fn step(
         &mut self,
         load: Option<&mut dyn Load>,
@@ -377,7 +377,7 @@ impl Machine {
         self.pump();
     }
 
-    /// What became of the processor so far, if there is one.
+    /// The use of the processor so far, if there is one.
     pub(crate) fn processor_used(&self) -> Option<ProcessorUse> {
         self.processor.as_ref().map(|cores| cores.used())
     }
@@ -397,8 +397,8 @@ impl Machine {
         self.pump();
     }
 
-    /// Sends what the subject ordered; remembers what it finished; answers its
-    /// steps.
+    /// Sends the commands that the subject ordered, remembers the requests that it finished, and
+    /// answers its steps.
     fn pump(&mut self) {
         let now = self.now;
         loop {
@@ -422,7 +422,7 @@ impl Machine {
         }
     }
 
-    /// Keeps what has happened to the array, and how it stands after that.
+    /// Keeps the new events of the array, and its state after them.
     fn note_events(&mut self) {
         if self.outputs.events.is_empty() {
             return;

@@ -1,5 +1,5 @@
-//! What holds a clone back beside its depth: a rate, pauses to think, a depth
-//! that is refilled in batches, and its share among other jobs.
+//! The limits that hold a clone back beside its depth: a rate, pauses to think, a depth that is
+//! refilled in batches, and its share among other jobs.
 //!
 //! A rate makes the clone a source of requests that are due at times of their own
 //! ([`Arrivals`]); without one the next request is due after a completion.
@@ -14,50 +14,51 @@ use raidlab_random::Stream;
 use raidlab_units::Nanos;
 use raidlab_workload::{Arrivals, Direction, Flow, IoUnit, JobSpec, Rate, Thinking};
 
-/// How long a job may settle before its least rate counts.
+/// The time that a job may settle before its least rate counts.
 const SETTLE: Nanos = Nanos::from_secs(2);
-/// How often the least rate is looked at unless the job says else.
+/// The time between two checks of the least rate unless the job sets another.
 const CYCLE: Nanos = Nanos::SECOND;
 
-/// What a clone does before its next request, so that it keeps its rate.
+/// The pause of a clone before its next request, by which it keeps its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pause {
     /// The clone submits its next request at once.
     None,
-    /// When nothing is in flight it sleeps so long.
+    /// The clone sleeps for this time once nothing is in flight.
     DrainFor(Nanos),
-    /// When nothing is in flight it sleeps until then.
+    /// The clone sleeps until this time once nothing is in flight.
     DrainUntil(Nanos),
-    /// It sleeps until this time, whatever is in flight.
+    /// The clone sleeps until this time, whatever is in flight.
     Until(Nanos),
 }
 
-/// What has completed in one direction.
+/// The completed requests in one direction.
 #[derive(Debug, Clone, Copy, Default)]
 struct Amount {
     bytes: u64,
     requests: u64,
 }
 
-/// How fast one clone may go (fio's `rate` and `rate_iops`), and how far it is.
+/// The rate that one clone may have (fio's `rate` and `rate_iops`), and how far it is.
 #[derive(Debug)]
 pub(crate) struct Pace {
     rate: Option<Rate>,
     random: Stream,
     begun: Nanos,
-    /// When reads, writes and discards are due, where they have a rate.
+    /// The times at which reads, writes and discards are due, where they have a rate.
     arrivals: [Option<Arrivals>; 3],
-    /// Reads, writes and discards that have completed, and what they were when the least rate
-    /// was last looked at.
+    /// Completed reads, writes and discards, and their amounts when the least rate was
+    /// last looked at.
     completed: [Amount; 3],
     checked: [Option<(Nanos, Amount)>; 3],
-    /// The least rate counts from here on.
+    /// The time from which the least rate counts.
     settled: Nanos,
     think_time: Nanos,
     think_blocks: u64,
     thinking: Thinking,
     counted: u64,
-    /// When it last woke from a pause; fio counts from its first as if it came after one.
+    /// The time at which the clone last woke from a pause; fio counts from its first as if it
+    /// came after one.
     thought: Nanos,
     refill_at: Option<u32>,
     refilling: bool,
@@ -93,14 +94,14 @@ impl Pace {
         }
     }
 
-    /// The clone begins later than it was made.
+    /// Moves the clone's begin to `at`, after it was made.
     pub(crate) fn begin(&mut self, at: Nanos) {
         self.settled += at.saturating_sub(self.begun);
         self.begun = at;
         self.thought = at + self.think_time;
     }
 
-    /// Whether nothing holds the clone back, ever.
+    /// Whether the clone is never held back.
     pub(crate) fn is_free(&self) -> bool {
         self.rate.is_none() && self.think_time == Nanos::ZERO && self.refill_at.is_none()
     }
@@ -132,7 +133,7 @@ impl Pace {
         }
     }
 
-    /// When a request in this direction is due; `None`: after a completion.
+    /// The time at which a request in this direction is due; `None`: after a completion.
     pub(crate) fn due(&self, direction: Direction) -> Option<Nanos> {
         let arrivals = self.arrivals[direction.index()?].as_ref()?;
         Some(Nanos(self.begun.0.saturating_add(arrivals.due().0)))
@@ -152,8 +153,8 @@ impl Pace {
         }
     }
 
-    /// From when the latency of a request counts that is sent at `now`: in an open loop from
-    /// when it was due.
+    /// The time from which the latency of a request counts that is sent at `now`: in an open loop
+    /// the time at which it was due.
     pub(crate) fn since(&self, direction: Direction, now: Nanos) -> Nanos {
         let open = self.rate.is_some_and(|rate| rate.offload);
         let due = if open { self.due(direction) } else { None };
@@ -261,13 +262,13 @@ pub(crate) struct Flows(Vec<Shared>);
 #[derive(Debug)]
 struct Shared {
     id: u32,
-    /// The requests that its clones have issued, counted from 1 as fio does.
+    /// The number of requests that its clones have issued, counted from 1 as fio does.
     counter: u64,
     weight: u64,
 }
 
 impl Flows {
-    /// A clone begins to share a flow, which is made if it is the first.
+    /// Adds a clone to a flow, which is made if it is the first.
     pub(crate) fn join(&mut self, flow: Flow) {
         if self.of(flow).is_none() {
             self.0.push(Shared {
@@ -281,7 +282,7 @@ impl Flows {
         }
     }
 
-    /// One clone less, that has issued `count`.
+    /// Removes a clone that has issued `count` from its flow.
     pub(crate) fn leave(&mut self, flow: Flow, count: u64) {
         if let Some(shared) = self.of(flow) {
             shared.weight -= u64::from(flow.weight);

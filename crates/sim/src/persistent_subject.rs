@@ -9,8 +9,8 @@
 //! creates a RAID 5 with its last member as a spare, and this one's handle is a
 //! number behind the slots. A disk keeps its handle for ever.
 //!
-//! A member that is removed leaves when the superblocks of the others call it
-//! failed; what is asked for meanwhile (a new member in its place) waits.
+//! A member that is removed leaves when the superblocks of the others call it failed; verbs that
+//! are asked for meanwhile (a new member in its place) wait.
 
 use crate::subject::{Subject, SubjectError};
 use raidlab_array::{
@@ -20,10 +20,10 @@ use raidlab_array::{
 use raidlab_units::{Nanos, Sectors};
 use std::collections::VecDeque;
 
-/// Longer than any run: no leap is ever planned.
+/// A time longer than any run, by which no leap is ever planned.
 const NEVER: Nanos = Nanos::from_secs(10 * 365 * 86_400);
 
-/// A verb that waits for the one before, and its disk.
+/// A verb that waits for the one before, with its disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verb {
     Remove(usize),
@@ -35,29 +35,28 @@ enum Verb {
 #[derive(Debug)]
 pub struct PersistentSubject {
     array: PersistentArray,
-    /// The disks: what [`Subject::insert`] puts in for each.
+    /// The member that [`Subject::insert`] puts in for each disk.
     members: Vec<NewDevice>,
     /// The handle of each disk.
     handles: Vec<Slot>,
-    /// What is on each disk that was in sync when it failed.
+    /// The former content of each disk that was in sync when it failed.
     former: Vec<Option<Candidate>>,
-    /// Which disks came back with what they had, so that the rebuild skips most of them.
+    /// Whether each disk came back with its former content, so that the rebuild skips most of it.
     skips: Vec<bool>,
-    /// What the array's start ordered, until somebody takes it.
+    /// The outputs of the array's start, until they are taken.
     start: Option<Outputs>,
     verbs: VecDeque<Verb>,
     layout: Layout,
     level: Level,
     data_offset: Sectors,
-    /// Sectors of a member that are used.
+    /// The number of sectors of a member that are used.
     used: Sectors,
 }
 
 impl PersistentSubject {
-    /// A started array, what its start ordered, and for each disk the member
-    /// that is put in when it is inserted, with the handle that it has. `data_offset`
-    /// and `used` are where the data begin on a member and how much of it the array
-    /// uses.
+    /// Makes the subject of a started array, with the outputs of its start, and for each disk the
+    /// member that is put in when it is inserted, with the handle that it has. `data_offset` and
+    /// `used` are where the data begin on a member and how much of it the array uses.
     #[must_use]
     pub fn new(
         array: PersistentArray,
@@ -83,7 +82,7 @@ impl PersistentSubject {
         }
     }
 
-    /// What the start ordered comes before everything else.
+    /// Puts the outputs of the start before everything else.
     fn begin(&mut self, out: &mut Outputs) {
         if let Some(mut start) = self.start.take() {
             out.commands.append(&mut start.commands);
@@ -107,14 +106,14 @@ impl PersistentSubject {
                     let Some(former) = self.former[disk].clone() else {
                         return;
                     };
-                    // All bits are set in an array that is seconds old, as mdadm made it: that
-                    // is a rebuild like any other.
+                    // In an array that is seconds old all bits are set, as mdadm made it: that is a
+                    // rebuild like any other.
                     let bits = self.array.status().bitmap_chunks;
                     self.skips[disk] = bits.is_some_and(|(set, all)| set < all);
                     self.array.re_add(now, self.handles[disk], former, out)
                 }
             };
-            // A slot is free once all members say that what was there has failed.
+            // A slot is free once all members say that its former disk has failed.
             if matches!(done, Err(VerbError::Busy | VerbError::SlotTaken(_))) {
                 return;
             }
@@ -138,7 +137,7 @@ impl PersistentSubject {
         status.total == self.array.size() && status.total != self.used
     }
 
-    /// Sectors of a member over which the array's sectors spread, once each.
+    /// The number of sectors of a member over which the array's sectors spread, once each.
     fn spread(&self) -> Sectors {
         match self.layout {
             Layout::Copies(Copies {
@@ -149,7 +148,7 @@ impl PersistentSubject {
     }
 }
 
-/// `value * numerator / denominator`, without overflow.
+/// Returns `value * numerator / denominator`, without overflow.
 fn scale(value: Sectors, numerator: Sectors, denominator: Sectors) -> Sectors {
     let product = u128::from(value.0) * u128::from(numerator.0);
     let scaled = product / u128::from(denominator.0.max(1));
@@ -311,7 +310,7 @@ impl Subject for PersistentSubject {
             return;
         };
         let position = if self.counts_array_sectors(&status) {
-            // Whole blocks of every size of chunk.
+            // Positions are rounded to whole blocks of every size of chunk.
             let there = scale(position, status.total, self.used);
             Sectors(there.0 / 2048 * 2048)
         } else {
@@ -322,14 +321,14 @@ impl Subject for PersistentSubject {
     }
 
     fn leap_write(&mut self, start: Sectors, count: Sectors) {
-        // With all members a bitmap's bits of the past are cleared again by the time that the
+        // With all members a bitmap's old bits are cleared again by the time that the
         // leap has taken.
         self.array.leap_write(start, count);
     }
 
     fn leap_sample(&self) -> Nanos {
         match self.level {
-            // The members come one after the other.
+            // Linear's members come one after the other.
             Level::Linear => NEVER,
             _ => Nanos::from_secs(1),
         }
@@ -349,8 +348,8 @@ impl Subject for PersistentSubject {
             // A sync comes to rest where bits may age: after the `daemon_sleep` of the bitmap,
             // which is five seconds.
             Some(_) => Some(Nanos::from_secs(5)),
-            // It goes evenly once the stripe cache has grown. After a leap it takes more than a
-            // second to fill the largest cache again.
+            // The stream goes evenly once the stripe cache has grown. After a leap it takes more
+            // than a second to fill the largest cache again.
             None => (self.level.parity_count() > 0).then_some(Nanos::from_secs(3)),
         }
     }

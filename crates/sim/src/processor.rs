@@ -1,33 +1,34 @@
 //! The processor: cores, threads, interrupts and locks as servers in virtual time.
 //!
-//! Without it computing takes no time, which is right for a few hard disks and wrong for
-//! NVMe drives. With it each thing that somebody does for a request is charged to a core:
+//! Without it computing takes no time, which is right for a few hard disks and wrong for NVMe
+//! drives. With it each piece of work for a request is charged to a core:
 //!
-//! * **Threads.** Each clone of a job is a thread; the array has one of its own, and RAID 5
-//!   with `group_thread_cnt` has workers beside it. What a thread has to do stands in line
-//!   before it, in parts: a charge, a pass of a lock, something that happens. A request
-//!   reaches the array, and a command its disk, when the parts before that are done.
-//! * **Cores.** A thread that has something to do takes the core that it had, or else an idle
-//!   one, or else waits in line for one; who has had less time goes first, as in CFS, with a
-//!   granularity of 1 ms. A thread with nothing to do sleeps. It takes `wake_ns` until it
-//!   runs on an idle core, and a change of threads costs `switch_ns`.
+//! * **Threads.** Each clone of a job is a thread; the array has one of its own, and RAID 5 with
+//!   `group_thread_cnt` has workers beside it. The work of a thread stands in line before it, in
+//!   parts: a charge, a pass of a lock, an action. A request reaches the array, and a command its
+//!   disk, when the parts before that are done.
+//! * **Cores.** A thread that has something to do takes the core that it had, or else an idle one,
+//!   or else waits in line for one; the thread that has had less time goes first, as in CFS, with a
+//!   granularity of 1 ms. A thread with nothing to do sleeps. It takes `wake_ns` until it runs on
+//!   an idle core, and a change of threads costs `switch_ns`.
 //! * **Interrupts.** An answer of a disk comes to the core that sent the command, and takes
 //!   precedence there between two parts of a thread's work. All answers that are there when
 //!   an interrupt begins are dealt with in it. The end of a request wakes its thread.
-//! * **Locks.** See [`locks`]: first come, first served; who spins holds its core and is billed.
-//! * **Writes with a bitmap** to RAID 1 and 10 the process does not just send: see
-//!   [`BitmapWrites`].
-//! * **The array's thread** sends what a completion or a tick has led to: writes after their
-//!   bitmap pages, resync, the next phase of a stripe. RAID 5's, and its workers, have turns:
-//!   see [`turns`].
+//! * **Locks.** See [`locks`]: first come, first served; a spinning thread holds its core
+//!   and is billed.
+//! * **Writes with a bitmap** to RAID 1 and 10 are not just sent by the
+//!   process: see [`BitmapWrites`].
+//! * **The array's thread** sends the commands that a completion or a tick has led to: writes
+//!   after their bitmap pages, resync, the next phase of a stripe. RAID 5's, and its workers, have
+//!   turns: see [`turns`].
 //!
 //! So at queue depth 1 charges add to a request's latency, and at a high one they bound
 //! requests per second at cores by charges.
 //!
-//! A *scheduler* of a disk, where it has one, is charged for each command by whoever sends it:
-//! mq-deadline and BFQ under the one lock that each disk has for it, kyber, which has locks of
-//! its own for each core, without one. Where nobody has a plug, a process hands the request over
-//! to a thread of the kernel there (`ArrayPaths::unplugged`).
+//! A *scheduler* of a disk, where it has one, is charged for each command to the thread that sends
+//! it: mq-deadline and BFQ under the one lock that each disk has for it, kyber, which has locks of
+//! its own for each core, without one. Where there is no plug, a process hands the request over to
+//! a thread of the kernel there (`ArrayPaths::unplugged`).
 //!
 //! A pool of ZFS has the threads of its taskqs instead, see [`pool`].
 //!
@@ -69,19 +70,19 @@ use taskqs::{Taskq, TaskqName};
 use turns::Turns;
 use usage::Bill;
 
-/// A processor for a machine.
+/// The configuration of a machine's processor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProcessorConfig {
-    /// How long each piece of work takes on a core.
+    /// The time that each piece of work takes on a core.
     pub numbers: ProcessorNumbers,
     /// The threads and locks of the array.
     pub array: ArrayPaths,
 }
 
-/// Sectors of a member's block in a stripe.
+/// The number of sectors of a member's block in a stripe.
 const STRIPE_SECTORS: u64 = 8;
 
-/// Who asked for a request that has not ended, and what.
+/// The process that asked for a request that has not ended, and the operation.
 type Asked = Option<(u32, Operation)>;
 
 /// The cores of a machine at work.
@@ -90,7 +91,7 @@ pub(crate) struct Processor {
     charges: Charges,
     array: ArrayPaths,
     cores: Vec<Core>,
-    /// The array's thread, its workers or the threads of its taskqs, then a thread for each
+    /// The array's thread, its workers or the threads of its taskqs, followed by a thread for each
     /// clone of the jobs.
     threads: Vec<Thread>,
     workers: usize,
@@ -100,7 +101,7 @@ pub(crate) struct Processor {
     locks: Locks,
     bill: Bill,
     asked: Vec<Asked>,
-    /// The cores that wait for commands, with what each command is made of.
+    /// The cores that wait for commands, with the number of bios in each command.
     senders: HashMap<CommandId, (usize, u64), Mixed>,
     turns: Turns,
     pool: pool::InPool,
@@ -108,9 +109,9 @@ pub(crate) struct Processor {
     held: Vec<usize>,
     next_hash: u8,
     scratch: Vec<Part>,
-    /// Requests to be submitted and answers to be fetched by threads of jobs.
+    /// The number of requests to be submitted and answers to be fetched by threads of jobs.
     in_line: usize,
-    /// How many cores are at each place, and how many of these for jobs' threads.
+    /// The number of cores at each place, and the number of these that work for jobs' threads.
     at: [usize; Place::ALL.len()],
     at_jobs: usize,
 }
@@ -163,7 +164,7 @@ impl Processor {
         self.calendar.next_time().map_or(u64::MAX, |time| time.0)
     }
 
-    /// A core's event has come; which core's.
+    /// Takes the next core's event, and returns the core.
     pub(crate) fn pop(&mut self, now: Nanos) -> Option<usize> {
         let core = self.calendar.pop()?;
         self.cores[core].busy = false;
@@ -192,8 +193,8 @@ impl Processor {
         self.bill.add(role, place, time);
     }
 
-    /// What a core that is not busy does next: the machine does that and comes back, until
-    /// there is nothing or the core is busy.
+    /// The next thing for a core that is not busy: the machine does it and calls again, until there
+    /// is nothing or the core is busy.
     pub(crate) fn run(&mut self, core: usize, now: Nanos) -> Option<(Role, Action)> {
         loop {
             if self.cores[core].busy {
@@ -231,7 +232,7 @@ impl Processor {
         }
     }
 
-    /// A job's thread is to submit a request.
+    /// Gives a job's thread a request to submit.
     pub(crate) fn submit(&mut self, now: Nanos, request: Request) {
         let thread = self.thread_of(request.process);
         self.remember(request.id, (request.process, request.operation));
@@ -260,26 +261,26 @@ impl Processor {
         self.asked[place] = Some(asked);
     }
 
-    /// A command leaves from a core, which will be told of its end.
+    /// Notes that a command leaves from a core, which will be told of its end.
     pub(crate) fn sent(&mut self, command: MemberCommand, core: usize) {
         let bios = self.bios(&command);
         self.senders.insert(command.id, (core, bios));
         self.sent_by_pool(command);
     }
 
-    /// A disk has answered: an interrupt for whoever sent the command.
+    /// Takes a disk's answer: an interrupt for the core that sent the command.
     pub(crate) fn ended(&mut self, now: Nanos, command: CommandId) {
         let (core, bios) = self.senders.remove(&command).unwrap_or((0, 1));
         let own = &mut self.cores[core];
         own.ended.push((command, bios));
         if !own.busy && !own.in_interrupt && own.ended.len() == 1 {
-            // It is idle: nobody else would look.
+            // An idle core would not look otherwise.
             own.busy = true;
             self.calendar.schedule(now, core);
         }
     }
 
-    /// A request has ended: its thread has its answer to fetch.
+    /// Has the thread of an ended request fetch the answer.
     pub(crate) fn answer(&mut self, now: Nanos, core: usize, finished: Finished) {
         let place = usize::try_from(finished.id.0).unwrap_or(usize::MAX);
         let asked = self.asked.get_mut(place).and_then(Option::take);
@@ -297,7 +298,7 @@ impl Processor {
         }
     }
 
-    /// Puts parts before all that whoever has the core has left to do.
+    /// Puts parts before all the remaining work of the thread or interrupt that has the core.
     fn put_first(&mut self, core: usize, parts: &mut Vec<Part>) {
         let role = self.role(core);
         let work = match role {
@@ -309,8 +310,9 @@ impl Processor {
         }
     }
 
-    /// How many bios a command is made of: of each stripe its own, where the threads of RAID 4,
-    /// 5 and 6 send it (drivers/md/raid5.c, `ops_run_io`). They become one request in the plug.
+    /// The number of bios of which a command is made: one for each stripe, where the threads
+    /// of RAID 4, 5 and 6 send it (drivers/md/raid5.c, `ops_run_io`). They become one request
+    /// in the plug.
     fn bios(&self, command: &MemberCommand) -> u64 {
         match self.array.has_parity() && command.sender == Sender::Thread {
             true => command.count.0.div_ceil(STRIPE_SECTORS).max(1),
@@ -318,7 +320,7 @@ impl Processor {
         }
     }
 
-    /// What a command costs whoever sends it.
+    /// Adds the parts that a command costs its sender.
     fn command(&self, command: MemberCommand, parts: &mut Vec<Part>) {
         if self.array.maps() {
             let time = self.charges.clone * self.bios(&command);
@@ -327,8 +329,8 @@ impl Processor {
         parts.push(Part::Do(Box::new(Action::Send(command))));
     }
 
-    /// A command goes to a disk by way of the block layer's queue, which has it chosen in
-    /// this order, and the driver. A flush goes past a scheduler.
+    /// Sends a command to a disk by way of the block layer's queue, which chooses in this order,
+    /// and the driver. A flush goes past a scheduler.
     pub(crate) fn dispatch(
         &mut self,
         core: usize,
@@ -364,13 +366,13 @@ impl Processor {
         }
     }
 
-    /// A core goes on when all else of this moment has happened.
+    /// Lets a core go on when all else of this moment has happened.
     pub(crate) fn pause(&mut self, core: usize, now: Nanos) {
         self.cores[core].busy = true;
         self.calendar.schedule(now, core);
     }
 
-    /// A command has ended before it came to a driver.
+    /// Ends a command that did not come to a driver.
     pub(crate) fn ended_at_once(&mut self, core: usize, command: CommandId) {
         let mut parts = vec![Part::Do(Box::new(Action::Complete(command)))];
         if self.array.maps() {
@@ -380,7 +382,7 @@ impl Processor {
         self.put_first(core, &mut parts);
     }
 
-    /// Charges what the subject did and ordered when it was called on a core.
+    /// Charges the subject's work and the outputs that it ordered when it was called on a core.
     pub(crate) fn follow(&mut self, now: Nanos, core: usize, outputs: &mut Outputs) {
         if let ArrayKind::Pool(pool) = self.array.kind {
             self.follow_pool(now, core, &pool, outputs);
@@ -413,7 +415,7 @@ impl Processor {
             let is_write = of_job
                 && command.operation == Operation::Write
                 && command.purpose == Purpose::Foreground;
-            // What an answer leads to, and the array's metadata, its own thread sends.
+            // The array's own thread sends its metadata, and the commands that an answer leads to.
             if in_interrupt || command.purpose == Purpose::Metadata {
                 self.command(command, &mut of_thread);
             } else if is_write && self.array.sender() == BitmapWrites::Thread {
@@ -439,14 +441,14 @@ impl Processor {
         self.scratch = parts;
     }
 
-    /// When it has sent what it has to, a process sleeps with the request that it has just
-    /// submitted.
+    /// Has a process sleep with the request that it has just submitted, once it has
+    /// sent its commands.
     pub(crate) fn sleeps_next(&mut self, core: usize, process: u32) {
         let sleep = Part::Do(Box::new(Action::Sleep(process)));
         self.put_first(core, &mut vec![sleep]);
     }
 
-    /// The array has this process sleep with a request, until it is let go.
+    /// Puts this process to sleep in the array with a request, until it is let go.
     pub(crate) fn hold(&mut self, process: u32) {
         let thread = self.thread_of(process);
         if !std::mem::replace(&mut self.threads[thread].held, true) {
@@ -454,14 +456,14 @@ impl Processor {
         }
     }
 
-    /// A process asks a worker to write the bitmap's pages, and sleeps until it has.
+    /// Has a process ask a worker to write the bitmap's pages, and sleep until that is done.
     pub(crate) fn unplug(&mut self, now: Nanos, core: usize, process: usize) {
         let done = Part::Do(Box::new(Action::Unplugged(process)));
         self.dispatch_task(now, core, TaskqName::Bitmap, vec![done, Self::task_end()]);
         self.threads[process].unplugs = true;
     }
 
-    /// The worker wakes the process that has asked it.
+    /// Wakes the process that has asked the worker.
     pub(crate) fn unplugged(&mut self, now: Nanos, core: usize, process: usize) {
         self.threads[process].unplugs = false;
         if self.wake(process, now) {
@@ -470,7 +472,7 @@ impl Processor {
         }
     }
 
-    /// Lets those go on whom the array no longer has sleep.
+    /// Lets the processes go on that the array no longer has sleep.
     pub(crate) fn let_go(&mut self, now: Nanos, core: usize, is_held: impl Fn(u32) -> bool) {
         let first = self.first_job;
         let mut woken = 0;

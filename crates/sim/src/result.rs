@@ -1,4 +1,4 @@
-//! What a job's run gives.
+//! The results of a job's run.
 
 use crate::explain::Explained;
 use crate::processor::ProcessorUse;
@@ -11,21 +11,21 @@ use std::ops::Deref;
 /// Counters of one member, as Linux diskstats keeps them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemberStatistics {
-    /// Reads that were completed.
+    /// The number of reads that were completed.
     pub read_ios: u64,
-    /// Bytes that were read.
+    /// The number of bytes that were read.
     pub read_bytes: Bytes,
-    /// Sum of the reads' latencies.
+    /// The sum of the reads' latencies.
     pub read_ticks: Nanos,
-    /// Writes that were completed.
+    /// The number of writes that were completed.
     pub write_ios: u64,
-    /// Bytes that were written.
+    /// The number of bytes that were written.
     pub write_bytes: Bytes,
-    /// Sum of the writes' latencies.
+    /// The sum of the writes' latencies.
     pub write_ticks: Nanos,
-    /// Bytes of those that were resync or recovery.
+    /// The number of bytes of resync or recovery, read and written.
     pub sync_bytes: Bytes,
-    /// Time with at least one command in flight.
+    /// The time with at least one command in flight.
     pub busy: Nanos,
 }
 
@@ -43,7 +43,7 @@ impl MemberStatistics {
         }
     }
 
-    /// How much the counters have grown since `earlier`.
+    /// The growth of the counters since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         self.zip(earlier, u64::saturating_sub)
@@ -63,8 +63,8 @@ impl MemberStatistics {
     }
 }
 
-/// `value` times `numerator` / `denominator` without overflow, rounded down;
-/// a denominator of 0 gives 0.
+/// Returns `value` times `numerator` / `denominator` without overflow, rounded down; 0 for a
+/// denominator of 0.
 pub(crate) fn scale(value: u64, numerator: u64, denominator: u64) -> u64 {
     if denominator == 0 {
         return 0;
@@ -73,9 +73,9 @@ pub(crate) fn scale(value: u64, numerator: u64, denominator: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// Latencies in nanoseconds, to three significant digits. Their table has 250 KB, and most jobs
-/// have one kind of operation of four: it is made when the first latency is noted
-/// or somebody looks.
+/// Latencies in nanoseconds, to three significant digits. Their table has 250 KB, and most
+/// jobs have one kind of operation of four: it is made when the first latency is noted or the
+/// table is read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Latencies(OnceCell<Histogram<u64>>);
 
@@ -101,14 +101,14 @@ impl Deref for Latencies {
     }
 }
 
-/// Reads or writes of a job.
+/// The results of one kind of operation of a job.
 #[derive(Debug, Clone, Default)]
 pub struct OperationResult {
-    /// Operations that were completed.
+    /// The number of operations that were completed.
     pub ios: u64,
-    /// Bytes that they moved.
+    /// The number of bytes that they moved.
     pub bytes: Bytes,
-    /// How long each of them took.
+    /// The latencies of the operations.
     pub latency: Latencies,
 }
 
@@ -130,18 +130,18 @@ impl OperationResult {
         self.latency.table().saturating_record(latency.0.max(1));
     }
 
-    /// Adds `ios` more that went like those recorded since `before`: as many latencies, with
+    /// Adds `ios` more operations like those recorded since `before`: as many latencies, with
     /// the sample's shares.
     pub(crate) fn record_like(&mut self, before: &Histogram<u64>, ios: u64, bytes: Bytes) {
         let mut sample = self.latency.clone();
-        // The sample is what came after `before`: a superset of its counts.
+        // The table includes the counts of `before`; the sample is the part that came after.
         if sample.table().subtract(before).is_err() {
             return;
         }
         let total = sample.len();
         self.ios += ios;
         self.bytes += bytes;
-        // What rounding leaves of one latency's share falls to the next.
+        // The rest that rounding leaves of one latency's share falls to the next.
         let (mut seen, mut given) = (0, 0);
         for value in sample.iter_recorded() {
             seen += value.count_at_value();
@@ -163,22 +163,22 @@ impl OperationResult {
     }
 }
 
-/// What one job of a group did, all its clones together.
+/// The operations of one job of a group, all its clones together.
 #[derive(Debug, Clone)]
 pub struct JobOperations {
-    /// What its reads gave.
+    /// The results of its reads.
     pub reads: OperationResult,
-    /// What its writes gave.
+    /// The results of its writes.
     pub writes: OperationResult,
-    /// Its discards, which fio calls trims.
+    /// The results of its discards, which fio calls trims.
     pub trims: OperationResult,
-    /// Flushes after so many writes.
+    /// The results of its flushes after a number of writes.
     pub syncs: OperationResult,
     /// The run time of the clone that took longest.
     pub runtime: Nanos,
-    /// That in which it read, where it reads back what it has written.
+    /// The part of the run time in which it read, where it reads back what it has written.
     pub read_runtime: Nanos,
-    /// That in which it wrote, or discarded.
+    /// The part of the run time in which it wrote, or discarded.
     pub write_runtime: Nanos,
 }
 
@@ -197,7 +197,7 @@ impl JobOperations {
 }
 
 impl JobOperations {
-    /// What a direction's requests count for; the last of these are flushes.
+    /// The results to which a direction's requests count; the last of these are flushes.
     pub(crate) fn of(&mut self, direction: Direction) -> &mut OperationResult {
         match direction {
             Direction::Read => &mut self.reads,
@@ -216,7 +216,7 @@ impl JobOperations {
         }
     }
 
-    /// Adds what another clone did.
+    /// Adds the operations of another clone.
     pub(crate) fn add(&mut self, other: &Self) {
         for (own, others) in [
             (&mut self.reads, &other.reads),
@@ -234,11 +234,11 @@ impl JobOperations {
 pub struct DepthFound {
     /// The job's place in its group.
     pub job: usize,
-    /// Which of its clones, from 0.
+    /// The number of the clone among the job's, from 0.
     pub clone: u32,
     /// The number of requests in flight.
     pub depth: u32,
-    /// The search had ended, and what is reported is of this depth alone.
+    /// Whether the search had ended, so that only this depth is reported.
     pub settled: bool,
 }
 
@@ -247,53 +247,54 @@ pub struct DepthFound {
 pub struct Steadiness {
     /// The job's place in its group.
     pub job: usize,
-    /// Which of its clones, from 0; none where all are looked at together.
+    /// The number of the clone among the job's, from 0; `None` where all are looked at together.
     pub clone: Option<u32>,
     /// Whether the job ran evenly, and so ended before its time.
     pub attained: bool,
-    /// The last value of what is looked at, in percent of the mean or in units of the
-    /// limit; none where the job was too short for one.
+    /// The last value of the criterion, in percent of the mean or in units of the limit; `None`
+    /// where the job was too short for one.
     pub criterion: Option<f64>,
 }
 
 /// The outcome of one group of jobs.
 #[derive(Debug, Clone)]
 pub struct JobResult {
-    /// Per job, in the group's order; at least one.
+    /// The operations of each job, in the group's order; at least one.
     pub jobs: Vec<JobOperations>,
-    /// From the start to the last completion, of the job that took longest: fio's `runt` of the
-    /// group. What a job waited before it began does not count, nor does its ramp time.
+    /// The time from the start to the last completion, of the job that took longest: fio's `runt`
+    /// of the group. A job's wait before its begin does not count, nor does its ramp time.
     pub runtime: Nanos,
-    /// What counters of members and of the processor are about: from the start, or from when the
-    /// last ramp time was over and the last search for a depth began its last window, to the end.
+    /// The time that counters of members and of the processor cover: from the start, or from
+    /// when the last ramp time was over and the last search for a depth began its last window,
+    /// to the end.
     pub elapsed: Nanos,
-    /// Per member, resync included, in the time that `elapsed` tells.
+    /// The counters of each member, resync included, in the time `elapsed`.
     pub members: Vec<MemberStatistics>,
-    /// mdstat's letters at the start and at the end.
+    /// The members' state in mdstat's letters, at the start and at the end.
     pub health: [String; 2],
-    /// Resync progress at the start and at the end, percent.
+    /// The resync progress at the start and at the end, in percent.
     pub sync_percent: [Option<f64>; 2],
-    /// Commands that found no free tag in a drive.
+    /// The number of commands that found no free tag in a drive.
     pub tag_overflows: u64,
-    /// Bytes that were skipped analytically.
+    /// The number of bytes that were skipped analytically.
     pub leaped: Bytes,
-    /// Of clones that search a depth for their latency.
+    /// The depths found by clones that search one for their latency.
     pub depths: Vec<DepthFound>,
-    /// Of jobs that end when they run evenly.
+    /// The steadiness of jobs that end when they run evenly.
     pub steady: Vec<Steadiness>,
-    /// Emulated zones that began anew.
+    /// The number of emulated zones that began anew.
     pub zone_resets: u64,
-    /// Where the time of requests went, if the machine was told to [explain] that.
+    /// The places where the time of requests went, if the machine was told to [explain] that.
     ///
     /// [explain]: crate::Machine::explain
     pub explained: Option<Explained>,
-    /// What became of the processor meanwhile, where one is modelled.
+    /// The use of the processor meanwhile, where one is modelled.
     pub processor: Option<ProcessorUse>,
 }
 
 impl JobResult {
-    /// How long the longest of the jobs ran that did operations of one kind, as fio has it of
-    /// a group; of all jobs where none did any.
+    /// The run time of the longest of the jobs that did operations of one kind, as fio has it of a
+    /// group; of all jobs where none did any.
     #[must_use]
     pub fn runtime_of(&self, direction: Direction) -> Nanos {
         let jobs = self.jobs.iter().map(|job| job.get(direction));

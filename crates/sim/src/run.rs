@@ -1,4 +1,4 @@
-//! A group of jobs from its start to its end.
+//! Running a group of jobs from its start to its end.
 
 use crate::jobs::Jobs;
 use crate::machine::{LOOK, Machine, SimError, Watch};
@@ -7,10 +7,10 @@ use crate::result::{JobResult, MemberStatistics};
 use raidlab_units::Nanos;
 use raidlab_workload::JobGroup;
 
-/// A job that has not ended after this much virtual time never will: a year.
+/// The virtual time after which a job that has not ended never will: a year.
 const ENDLESS: Nanos = Nanos::from_secs(365 * 86_400);
 
-/// What members and processor had done when a group's rows began to count.
+/// The counters of members and processor when a group's rows began to count.
 struct Before {
     at: Nanos,
     members: Vec<MemberStatistics>,
@@ -28,8 +28,8 @@ impl Machine {
         }
     }
 
-    /// Runs a group of jobs to its end. What the jobs left in the subject's
-    /// and the disks' caches goes on being written while later things run.
+    /// Runs a group of jobs to its end. The data that the jobs left in the subject's and the disks'
+    /// caches go on being written while later things run.
     ///
     /// # Errors
     /// A job that does not fit the subject; a simulation that does not end.
@@ -48,7 +48,7 @@ impl Machine {
         group: &JobGroup,
         watch: &mut Watch<'_>,
     ) -> Result<JobResult, SimError> {
-        // fio's randrepeat: every run of a job draws from the same seed.
+        // fio's randrepeat has every run of a job draw from the same seed.
         let random = self.random.clone();
         let health = self.health();
         let sync = self.sync().map(|sync| sync.percent());
@@ -59,8 +59,8 @@ impl Machine {
         let mut before = self.done_so_far();
         let mut jobs = Jobs::start(group, self, &random)?;
         self.step_until_done(&mut jobs, &mut before, watch)?;
-        // Turns that the clones no longer take: a stopped one may still have been
-        // thinking. They belong to nobody now.
+        // The calendar may hold turns that the clones no longer take: a stopped one may still
+        // have been thinking.
         self.calendar.clear();
         self.processes_end();
         for drive in &mut self.drives {
@@ -97,7 +97,7 @@ impl Machine {
         })
     }
 
-    /// `before` becomes what was done when the rows began to count.
+    /// Carries out one step of the jobs; `before` gets the counters when the rows begin to count.
     fn step_until_done(
         &mut self,
         jobs: &mut Jobs,

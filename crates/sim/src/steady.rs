@@ -1,22 +1,21 @@
 //! Jobs that end when they run evenly.
 //!
-//! As fio's `steadystate` (steadystate.c): at each check interval the requests or bytes
-//! a second, or the mean latency, of the interval joins a window as long as
-//! `steadystate_duration`. When the window is full, the largest distance from its mean,
-//! or the slope of the line through it by least squares, per interval, is compared with
-//! the limit; below it the job ends. The time at the start that is not looked at ends
-//! with an interval.
+//! They are fio's `steadystate` (steadystate.c): at each check interval the requests or bytes a
+//! second, or the mean latency, of the interval joins a window as long as `steadystate_duration`.
+//! When the window is full, the largest distance from its mean, or the slope of the line through it
+//! by least squares, per interval, is compared with the limit; below it the job ends. The time at
+//! the start that is not looked at ends with an interval.
 
 use raidlab_units::Nanos;
 use raidlab_workload::{SteadyMeasure, SteadyState};
 use std::collections::VecDeque;
 
-/// What clones did so far.
+/// The operations of clones so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Done {
     pub(crate) ios: u64,
     pub(crate) bytes: u64,
-    /// The sum of the latencies, nanoseconds.
+    /// The sum of the latencies, in nanoseconds.
     pub(crate) latency: u128,
 }
 
@@ -30,11 +29,11 @@ impl Done {
     }
 }
 
-/// Clones that are looked at together.
+/// A watch over clones that are looked at together.
 #[derive(Debug)]
 pub(crate) struct SteadyWatch {
     pub(crate) rule: SteadyState,
-    /// The clones, by their place among all.
+    /// The places of the clones among all.
     pub(crate) clones: std::ops::Range<usize>,
     begun: Nanos,
     before: Done,
@@ -56,14 +55,14 @@ impl SteadyWatch {
         }
     }
 
-    /// The clones begin at `begun`, and had done so much by now.
+    /// Begins the watch at `begun`, with the operations done by now.
     pub(crate) fn begin(&mut self, begun: Nanos, done: Done) {
         self.begun = begun;
         self.before = done;
     }
 
-    /// An interval is over, and `done` is what the clones did by now; true where they
-    /// run evenly.
+    /// Closes an interval with the operations done by now; returns true where the
+    /// clones run evenly.
     pub(crate) fn check(&mut self, now: Nanos, done: Done) -> bool {
         let before = std::mem::replace(&mut self.before, done);
         let ramp = self.rule.ramp_time;
@@ -100,7 +99,7 @@ impl SteadyWatch {
         }
     }
 
-    /// The slope of the window or the largest distance from its mean.
+    /// Returns the slope of the window or the largest distance from its mean.
     fn look(&self) -> f64 {
         let values = || self.window.iter().map(|&value| to_float(value));
         let count = to_float(self.window.len() as u64);

@@ -1,13 +1,12 @@
-//! Work on bytes where there are no bytes.
+//! Steps of an array, which work on bytes, where there are no bytes.
 //!
-//! Steps take no time: computing parity runs at many times the speed of a few
-//! disks. What asks for a result is told that everything fits and every byte is
-//! zero, so no check ever finds a mismatch.
+//! Steps take no time: computing parity runs at many times the speed of a few disks. A step with a
+//! result finds that everything fits and every byte is zero, so no check ever finds a mismatch.
 
 use raidlab_array::{ComputeStep, StepId, StepResult};
 use raidlab_units::Sectors;
 
-/// What a step with an id found.
+/// The result of a step with an id.
 pub(crate) fn answer(step: &ComputeStep) -> Option<(StepId, StepResult)> {
     match step {
         ComputeStep::Fetch { id, count, .. } => {

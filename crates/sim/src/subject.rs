@@ -1,4 +1,4 @@
-//! What the machine drives: the array core, or a pool, behind one trait.
+//! The trait of what the machine drives: the array core, or a pool.
 
 use raidlab_array::{
     Behind, CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult, SyncProgress,
@@ -6,16 +6,16 @@ use raidlab_array::{
 use raidlab_units::{Bytes, Nanos, Sectors};
 use thiserror::Error;
 
-/// How a subject stands at one moment.
+/// The state of a subject at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubjectState {
     /// Virtual time since the machine was started.
     pub at: Nanos,
     /// The state of each member in mdstat's letters: `[UU]`.
     pub health: String,
-    /// Resync or recovery, where one runs.
+    /// The progress of a resync or recovery, where one runs.
     pub sync: Option<SyncProgress>,
-    /// How much of the time until then was leapt over.
+    /// The part of the time until then that was leapt over.
     pub leaped: Nanos,
 }
 
@@ -36,22 +36,22 @@ pub trait Subject {
         result: Result<(), MemberError>,
         out: &mut Outputs,
     );
-    /// The result of a step with an id, for subjects that order such steps.
+    /// Takes the result of a step with an id, for subjects that order such steps.
     fn computed(&mut self, _now: Nanos, _step: StepId, _result: StepResult, _out: &mut Outputs) {}
-    /// Time has come to what [`Self::next_tick`] announced.
+    /// Does the work for which [`Self::next_tick`] announced this time.
     fn tick(&mut self, now: Nanos, out: &mut Outputs);
-    /// The same as a turn of a thread that takes its time, where threads have such.
+    /// Does the same as a turn of a thread that takes its time, where threads have such.
     fn turn(&mut self, now: Nanos, _thread: usize, out: &mut Outputs) {
         self.tick(now, out);
     }
-    /// The turn of that thread is over.
+    /// Ends the turn of that thread.
     fn turn_over(&mut self, _now: Nanos, _thread: usize, _out: &mut Outputs) {}
-    /// From now on it takes processes time to go from stripe to stripe: they go on when it is
-    /// time ([`Self::go_on`]). `has_plug`: whether they have a plug meanwhile.
+    /// Makes processes take time from now on to go from stripe to stripe: they go on when it is
+    /// time ([`Self::go_on`]). `has_plug` says whether they have a plug meanwhile.
     fn take_time(&mut self, _has_plug: bool) {}
-    /// The request of this process goes on to its next stripe.
+    /// Moves the request of this process on to its next stripe.
     fn go_on(&mut self, _now: Nanos, _process: u32, _out: &mut Outputs) {}
-    /// When the subject wants to be called.
+    /// The time at which the subject wants to be called.
     fn next_tick(&self) -> Option<Nanos>;
     /// Marks a member as failed.
     ///
@@ -68,19 +68,19 @@ pub trait Subject {
     /// # Errors
     /// Where the subject's state does not allow it.
     fn insert(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError>;
-    /// Puts a member back that was only away: what it missed is copied where the subject knows
-    /// that, and everything where it does not.
+    /// Puts a member back that was only away: the changes that it missed are copied where the
+    /// subject knows them, and everything where it does not.
     ///
     /// # Errors
     /// Where the subject's state does not allow it.
     fn re_add(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
         self.insert(now, slot, out)
     }
-    /// Whether the sync passes over what is equal anyway, so that no sample tells its pace.
+    /// Whether the sync passes over data that are equal anyway, so that no sample tells its pace.
     fn sync_skips(&self) -> bool {
         false
     }
-    /// Begins to read and compare all that is there more than once.
+    /// Begins to read and compare all data that are there more than once.
     ///
     /// # Errors
     /// Where the subject's state does not allow it, or there is nothing to compare.
@@ -89,29 +89,29 @@ pub trait Subject {
     }
     /// The sync that runs, if one does; its positions are sectors of each member.
     fn sync(&self) -> Option<SyncProgress>;
-    /// A sync runs or is about to.
+    /// Whether a sync runs or is about to.
     fn is_syncing(&self) -> bool {
         self.sync().is_some()
     }
-    /// No new sync I/O is started until thawed.
+    /// Starts no new sync I/O until thawed.
     fn freeze_sync(&mut self);
-    /// Sync I/O may start again, as before [`Self::freeze_sync`].
+    /// Lets sync I/O start again, as before [`Self::freeze_sync`].
     fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs);
-    /// A frozen, drained sync has advanced to `position` unseen.
+    /// Moves a frozen, drained sync to `position`, with nothing simulated on the way.
     fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs);
-    /// A sequential write of `[start, start + count)` has happened unseen.
+    /// Takes a sequential write of `[start, start + count)` as done, which was not simulated.
     fn leap_write(&mut self, start: Sectors, count: Sectors);
-    /// How long a phase must be simulated to be representative.
+    /// The time for which a phase must be simulated to be representative.
     fn leap_sample(&self) -> Nanos;
-    /// How long it takes until its syncs do the same again, where they do not go evenly.
+    /// The time after which its syncs repeat themselves, where they do not go evenly.
     fn sync_rhythm(&self) -> Option<Nanos> {
         None
     }
-    /// Longest leap of a sequential job: after it a new sample is taken.
+    /// The longest leap of a sequential job: after it a new sample is taken.
     fn longest_leap(&self) -> Bytes {
         Bytes(128 << 30)
     }
-    /// Longest leap of a recovery.
+    /// The longest leap of a recovery.
     fn longest_sync_leap(&self) -> Nanos {
         Nanos::from_secs(600)
     }
@@ -125,28 +125,29 @@ pub trait Subject {
     fn threads_go_first(&self) -> bool {
         false
     }
-    /// These processes go after the threads that are woken with them from now on.
+    /// Puts these processes after the threads that are woken with them from now on.
     fn set_behind(&mut self, _behind: Behind) {}
-    /// What is held back at this moment and by what, for people: a line for each cause.
+    /// The things that are held back at this moment, with their causes, for people: a line
+    /// for each cause.
     fn waits(&self) -> Vec<String> {
         Vec::new()
     }
-    /// A job is about to begin: what the host's memory keeps of the subject's data
-    /// is let go, where the bench that is modelled drops caches.
+    /// Prepares for a job that is about to begin: the host's memory drops its copies of the
+    /// subject's data, where the modelled bench drops caches.
     fn job_begins(&mut self) {}
-    /// Nothing in flight to members and nothing that will be without cause.
+    /// Whether nothing is in flight to members and nothing will be without cause.
     fn is_idle(&self) -> bool;
-    /// Which of the machine's disks a command's slot means.
+    /// The number of the machine's disk that a command's slot means.
     fn disk_of(&self, slot: Slot) -> usize {
         slot.index()
     }
     /// The members as the letters of /proc/mdstat, such as `[U_]`.
     fn health(&self) -> String;
-    /// Size offered to the jobs.
+    /// The size offered to the jobs.
     fn size(&self) -> Sectors;
-    /// About where an address of the subject lies on its members.
+    /// The approximate place of an address of the subject on its members.
     fn member_sector(&self, sector: Sectors) -> Sectors;
-    /// Where a position of [`Self::sync`] lies on its members.
+    /// The place of a position of [`Self::sync`] on its members.
     fn member_sync_sector(&self, position: Sectors) -> Sectors {
         self.member_sector(position)
     }

@@ -1,4 +1,4 @@
-//! How much a series resembles itself some steps later.
+//! Autocorrelation: how much a series resembles itself some steps later.
 //!
 //! A monitor that wakes the disks every tenth second shows as autocorrelation
 //! at lag 10. The estimate is the usual one, r = sum (x(t) - m)(x(t+k) - m) /
@@ -10,25 +10,25 @@ use crate::distributions::normal_quantile;
 use crate::interval::Confidence;
 use crate::sample::Sample;
 
-/// Resemblance of a series to itself at a lag.
+/// The autocorrelation of a series at a lag.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Autocorrelation {
     /// The correlation coefficient at this lag, from -1 to 1.
     pub value: f64,
-    /// Values within this distance of zero may be chance.
+    /// The distance from zero within which values may be chance.
     pub bound: f64,
 }
 
 impl Autocorrelation {
-    /// True when the value is beyond the bound, to either side.
+    /// Whether the value is beyond the bound, to either side.
     #[must_use]
     pub fn is_significant(&self) -> bool {
         self.value.abs() > self.bound
     }
 }
 
-/// The autocorrelation of `series` at `lag`. `None` when the series is
-/// shorter than four lags or four values, or constant: too little to see.
+/// The autocorrelation of `series` at `lag`. `None` when the series is shorter than four lags or
+/// four values, or constant, which is too little to judge by.
 #[must_use]
 pub fn autocorrelation(
     series: &Sample,
@@ -41,7 +41,7 @@ pub fn autocorrelation(
         return None;
     }
     let centre = series.mean();
-    // Relative to the largest distance, so that squares do not underflow.
+    // Divided by the largest distance, so that squares do not underflow.
     let reach = (series.max() - centre).max(centre - series.min());
     let scaled: Vec<f64> = values.iter().map(|v| (v - centre) / reach).collect();
     let total: f64 = scaled.iter().map(|d| d * d).sum();

@@ -20,9 +20,9 @@ use crate::distributions::{normal_quantile, student_t_quantile};
 use crate::interval::{Confidence, Interval};
 use crate::sample::{Sample, mean, squares};
 
-/// Fewest batches for an interval.
+/// The fewest batches for an interval.
 const LEAST_BATCHES: usize = 10;
-/// Fewest samples: below, the test has no power to see resemblance.
+/// The fewest samples: below, the test has no power to find correlation.
 const LEAST_SAMPLES: usize = 20;
 /// Fishman's level of the independence test.
 const TEST_LEVEL: f64 = 0.10;
@@ -36,10 +36,9 @@ pub struct BatchMeans {
     pub interval: Interval,
 }
 
-/// Mean and interval of `series`, whose samples stand in order of time at
-/// equal distances. `None` for fewer than 20 samples, too short to test for
-/// resemblance; where even the largest batches resemble their neighbours; and
-/// where all are equal, with no spread to judge by.
+/// Mean and interval of `series`, whose samples are in order of time at equal distances. `None` for
+/// fewer than 20 samples, too short to test for resemblance; where even the largest batches
+/// resemble their neighbours; and where all values are equal, with no spread to judge by.
 #[must_use]
 pub fn batch_means(series: &Sample, confidence: Confidence) -> Option<BatchMeans> {
     let samples = series.len();

@@ -4,12 +4,12 @@ use std::fmt;
 
 use crate::sample::usable;
 
-/// Which way is better.
+/// The direction in which a figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Rates: IOPS, bytes per second.
+    /// More is better: rates such as IOPS and bytes per second.
     MoreIsBetter,
-    /// Latencies and durations.
+    /// Less is better: latencies and durations.
     LessIsBetter,
 }
 
@@ -41,8 +41,8 @@ impl Change {
         (self.ratio - 1.0) * 100.0
     }
 
-    /// Whole per cent with a sign: `-95 %`, `0 %` (never `-0 %`), `+5238 %`.
-    /// Only nothing at all is `-100 %`; next to nothing is at most `-99.9 %`.
+    /// Whole per cent with a sign: `-95 %`, `0 %` (never `-0 %`), `+5238 %`. Only a value of zero
+    /// is `-100 %`; any other is `-99.9 %` or closer to zero.
     #[must_use]
     pub fn percent_text(self) -> String {
         let percent = self.percent();
@@ -54,7 +54,7 @@ impl Change {
 }
 
 impl fmt::Display for Change {
-    /// [`Change::percent_text`] up to +100 %, above that the ratio: `53.4 x`.
+    /// Writes [`Change::percent_text`] up to +100 %, above that the ratio: `53.4 x`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.percent() > 100.0 {
             let decimals = if self.ratio < 99.95 { 1 } else { 0 };
@@ -65,7 +65,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// Per cent with a sign and so many decimals, never `-0 %`.
+/// A percentage with a sign and so many decimals, never `-0 %`.
 pub(crate) fn signed(percent: f64, decimals: usize) -> String {
     let digits = format!("{:.decimals$}", percent.abs());
     if digits.bytes().all(|byte| matches!(byte, b'0' | b'.')) {

@@ -26,12 +26,12 @@ use crate::interval::{Confidence, Estimate, Interval, NoInterval};
 use crate::quantile::quantile_of_sorted;
 use crate::sample::{Sample, mean, squares};
 
-/// How often a sample is drawn anew from itself, and how sure the interval is to be.
+/// The number of resamples, and the confidence of the interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bootstrap {
-    /// How often the interval is to hold the true value.
+    /// The confidence: how often the interval is to hold the true value.
     pub confidence: Confidence,
-    /// How many resamples, 100 or more.
+    /// The number of resamples, 100 or more.
     pub resamples: usize,
 }
 
@@ -49,9 +49,8 @@ impl Default for Bootstrap {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RatioTest {
     pub estimate: Estimate,
-    /// Two-sided, found by the same method as the interval, so that it is
-    /// below alpha just where the interval leaves 1 out. `None` without an
-    /// interval.
+    /// The two-sided p-value, found by the same method as the interval, so that it is below alpha
+    /// exactly where the interval excludes 1. `None` without an interval.
     pub p_value: Option<f64>,
 }
 
@@ -178,8 +177,8 @@ fn interval(low: f64, high: f64, confidence: Confidence) -> Result<Interval, NoI
 /// Draws resamples of one sample.
 struct Resampler<'a> {
     sorted: &'a [f64],
-    /// How often each ordered value was drawn: the median of a resample is
-    /// then found by counting, without sorting.
+    /// The number of times that each ordered value was drawn: the median of a resample is then
+    /// found by counting, without sorting.
     counts: Vec<u32>,
 }
 
@@ -191,7 +190,7 @@ impl<'a> Resampler<'a> {
         }
     }
 
-    /// Draws a sample of the same size with replacement, and gives its median.
+    /// Draws a sample of the same size with replacement, and returns its median.
     fn draw(&mut self, stream: &mut Stream) -> f64 {
         let size = self.sorted.len();
         self.counts.fill(0);
@@ -214,8 +213,8 @@ impl<'a> Resampler<'a> {
     }
 }
 
-/// The statistic with each value left out in turn; `turn` makes it from the
-/// median of what is left. Needs two values.
+/// The statistic with each value left out in turn; `turn` computes it from the median of the rest.
+/// Needs two values.
 fn leave_one_out(sample: &Sample, turn: impl Fn(f64) -> f64) -> Vec<f64> {
     let sorted = sample.sorted();
     let left = sorted.len() - 1;
@@ -235,20 +234,20 @@ struct Corrections {
 }
 
 impl Corrections {
-    /// Where in the replicates the end for `probability` stands.
+    /// The probability in the replicates at which the end for `probability` lies.
     fn forward(self, probability: f64) -> f64 {
         let moved = self.bias + normal_quantile(probability);
         normal_cdf(self.bias + moved / (1.0 - self.acceleration * moved))
     }
 
-    /// The probability whose end stands at `share` of the replicates.
+    /// The probability whose end lies at `share` of the replicates.
     fn backward(self, share: f64) -> f64 {
         let moved = normal_quantile(share) - self.bias;
         normal_cdf(moved / (1.0 + self.acceleration * moved) - self.bias)
     }
 }
 
-/// The interval from ascending `replicates`.
+/// The interval's ends from ascending `replicates`.
 fn ends(
     replicates: &[f64],
     value: f64,
@@ -266,15 +265,16 @@ fn ends(
     Ok((found, used))
 }
 
-/// Share of ascending `replicates` below `value`, equal ones counted half.
+/// The share of ascending `replicates` below `value`, equal ones counted half.
 fn share_below(replicates: &[f64], value: f64) -> f64 {
     let less = replicates.partition_point(|&r| r < value);
     let not_more = replicates.partition_point(|&r| r <= value);
     f64::midpoint(less as f64, not_more as f64) / replicates.len() as f64
 }
 
-/// `None` when all resamples fell on one side of the estimate, where the bias correction is
-/// infinite; and when leaving out any one value changes nothing: the acceleration is 0/0.
+/// The corrections of BCa. `None` when all resamples fell on one side of the estimate, where the
+/// bias correction is infinite; and when leaving out any one value changes nothing: the
+/// acceleration is 0/0.
 fn corrections(
     replicates: &[f64],
     value: f64,
@@ -291,7 +291,7 @@ fn corrections(
         let size = left_out.len() as f64;
         let centre = mean(left_out);
         for one in left_out {
-            // Relative to the estimate, so that cubes stay in range.
+            // Divided by the estimate, so that cubes stay in range.
             let influence = (size - 1.0) * (centre - one) / value.abs().max(f64::MIN_POSITIVE);
             cubes += (influence / size).powi(3);
             all_squares += (influence / size).powi(2);
@@ -306,9 +306,9 @@ fn corrections(
     Some(Corrections { bias, acceleration })
 }
 
-/// Two-sided probability by turning the interval round: the alpha whose end
-/// stands at `null` (Efron and Tibshirani 1993, section 15.4 and 14.3). Never
-/// below 2 / (resamples + 1), which is all that so many draws can show.
+/// The two-sided p-value by inverting the interval: the alpha whose end lies at `null` (Efron and
+/// Tibshirani 1993, section 15.4 and 14.3). Never below 2 / (resamples + 1), the least that so many
+/// draws can show.
 fn p_value(replicates: &[f64], null: f64, used: Corrections) -> f64 {
     let floor = 1.0 / (replicates.len() as f64 + 1.0);
     let share = share_below(replicates, null).clamp(floor, 1.0 - floor);

@@ -14,9 +14,9 @@
 
 use crate::sample::{Sample, mean, squares};
 
-/// Fewest values in a piece.
+/// The fewest values in a piece.
 const LEAST_PIECE: usize = 3;
-/// A last quarter below this share of the first is a cliff.
+/// The share of the first quarter below which the last quarter is a cliff.
 const CLIFF_SHARE: f64 = 0.30;
 
 /// A sudden change of level.
@@ -26,7 +26,7 @@ pub struct ChangePoint {
     pub index: usize,
     /// Mean of the values before the change, in their own unit.
     pub before: f64,
-    /// Mean from the change on.
+    /// Mean of the values from the change on.
     pub after: f64,
 }
 
@@ -40,7 +40,7 @@ pub fn change_point(series: &Sample) -> Option<ChangePoint> {
         return None;
     }
     let centre = series.mean();
-    // Relative to the largest distance, so that squares stay in range.
+    // Divided by the largest distance, so that squares stay in range.
     let reach = (series.max() - centre).max(centre - series.min());
     let scaled: Vec<f64> = values.iter().map(|v| (v - centre) / reach).collect();
     let whole = squares(&scaled);
@@ -50,7 +50,7 @@ pub fn change_point(series: &Sample) -> Option<ChangePoint> {
     for index in LEAST_PIECE..=count - LEAST_PIECE {
         left += scaled[index - 1];
         let (n, m) = (index as f64, (count - index) as f64);
-        // What two means save over one.
+        // The sum of squares that two means save over one.
         let saved = (left / n - (sum - left) / m).powi(2) * n * m / (n + m);
         if saved > best.0 {
             best = (saved, index);
@@ -73,9 +73,9 @@ pub fn change_point(series: &Sample) -> Option<ChangePoint> {
 /// A series that ends far below where it began.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cliff {
-    /// Mean of the first quarter.
+    /// Mean of the first quarter, in the series' own unit.
     pub first: f64,
-    /// Mean of the last quarter.
+    /// Mean of the last quarter, in the series' own unit.
     pub last: f64,
 }
 

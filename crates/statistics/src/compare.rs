@@ -1,11 +1,10 @@
-//! Is one configuration better than another?
+//! Comparison of two configurations: is one better than the other?
 //!
-//! The ratio of the two centres gets an interval; the interval decides.
-//! Wholly within the margin of indifference: the same (the equivalence test
-//! of Schuirmann 1987, at half its alpha, since the two-sided interval is
-//! used throughout). Leaving 1 out, with the ratio itself beyond the margin:
-//! better or worse. Anything else: cannot tell. A value measured once never
-//! gets an answer, however far apart the two are.
+//! The ratio of the two centres gets an interval; the interval decides. Wholly within the margin of
+//! indifference: the same (the equivalence test of Schuirmann 1987, at half its alpha, since the
+//! two-sided interval is used throughout). Excluding 1, with the ratio itself beyond the margin:
+//! better or worse. Anything else: cannot tell. A value measured once never gets an answer, however
+//! far apart the two are.
 //!
 //! The margin runs from 1 / (1 + m) to 1 + m, so that the answer does not
 //! depend on which of the two is the base.
@@ -21,20 +20,20 @@ use crate::interval::{Confidence, Estimate, Interval, NoInterval};
 use crate::sample::{Sample, usable};
 use crate::verdict::{CannotTell, Verdict, cannot_tell_text, difference_text, same_text};
 
-/// What is asked of a comparison.
+/// The parameters of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Question {
-    /// Which way is better.
+    /// The direction in which the figure is better.
     direction: Direction,
     /// The relative difference that does not matter, 0.02 for 2 %, or 0: then nothing is
     /// ever called the same.
     margin: f64,
-    /// How the interval of the ratio is found.
+    /// The bootstrap that finds the interval of the ratio.
     bootstrap: Bootstrap,
 }
 
 impl Question {
-    /// A margin of 2 %, and the ratio of medians at 95 %.
+    /// Creates a question with a margin of 2 %, and the ratio of medians at 95 %.
     #[must_use]
     pub fn new(direction: Direction) -> Self {
         Self {
@@ -48,21 +47,21 @@ impl Question {
 /// A single value that brings its own interval, from batch means or counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// What was measured, such as a mean rate or latency, in its own unit.
+    /// The measured value, such as a mean rate or latency, in its own unit.
     pub value: f64,
-    /// Its interval, which must hold the value.
+    /// The value's interval, which must hold the value.
     pub interval: Interval,
 }
 
-/// A comparison's answer and what it rests on. Prints as the report's words.
+/// A comparison's answer and its grounds. Prints as the report's words.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
-    /// Whether the other is better, worse or the same, or why nobody can tell.
+    /// Whether the other is better, worse or the same, or why that cannot be told.
     pub verdict: Verdict,
-    /// Probability of so large a difference between equals, two-sided;
-    /// `None` without an interval.
+    /// The probability of so large a difference between equals, two-sided; `None`
+    /// without an interval.
     pub p_value: Option<f64>,
-    /// Which way is better.
+    /// The direction in which the figure is better.
     pub direction: Direction,
     /// The margin of indifference used.
     pub margin: f64,
@@ -150,7 +149,7 @@ pub fn compare_measured(base: &Measured, other: &Measured, question: &Question) 
     answer(estimate, Some(p_value.clamp(0.0, 1.0)), question)
 }
 
-/// Distances of the ends from the value, down and up, on logarithms.
+/// The distances of the interval's ends from the value, down and up, on logarithms.
 fn arms(value: f64, interval: &Interval, to: Confidence) -> Result<(f64, f64), NoInterval> {
     if ![value, interval.low, interval.high].into_iter().all(usable) {
         return Err(NoInterval::Unbounded);

@@ -1,4 +1,4 @@
-//! How sure a count of I/Os is.
+//! The accuracy of a rate found by counting I/Os.
 //!
 //! Sixty seconds at 38 IOPS are 2300 I/Os, and if they came at random the
 //! count would vary by 1 / sqrt(2300) = 2 %: a difference of 1 % is no

@@ -3,7 +3,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// Probability kept away from 0 and 1, where quantiles are infinite.
+/// Clamps a probability away from 0 and 1, where quantiles are infinite.
 fn inside(probability: f64) -> f64 {
     probability.clamp(1e-12, 1.0 - 1e-12)
 }

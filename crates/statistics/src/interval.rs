@@ -1,4 +1,4 @@
-//! Intervals, and why there is none.
+//! Confidence intervals, and the reasons for having none.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ impl Confidence {
     /// Confidence of 95 %: one interval in twenty misses the true value.
     pub const NINETY_FIVE: Self = Self(0.95);
 
-    /// A confidence as a fraction, `0.5..=0.9999`.
+    /// A confidence from a fraction, `0.5..=0.9999`.
     ///
     /// # Errors
     /// Outside that range, or NaN.
@@ -27,7 +27,7 @@ impl Confidence {
         }
     }
 
-    /// What is left over: 0.05 for 95 %.
+    /// The probability of missing the true value: 0.05 for 95 %.
     pub(crate) fn alpha(self) -> f64 {
         1.0 - self.0
     }
@@ -70,7 +70,7 @@ pub struct Interval {
     pub low: f64,
     /// The upper end, in the unit of the estimate.
     pub high: f64,
-    /// How often such an interval holds the true value.
+    /// The share of such intervals that hold the true value.
     pub confidence: Confidence,
 }
 
@@ -82,7 +82,7 @@ impl Interval {
     }
 }
 
-/// Why there is no interval.
+/// The reason why there is no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoInterval {
     /// A single value says nothing about its own spread.
@@ -94,7 +94,7 @@ pub enum NoInterval {
     /// A ratio needs positive values.
     #[error("a ratio needs values above zero")]
     NotPositive,
-    /// The ends of the interval are no longer finite numbers above zero.
+    /// The ends of the interval are not finite numbers above zero.
     #[error("the spread is too large for the interval to be a number")]
     Unbounded,
 }
@@ -104,7 +104,7 @@ pub enum NoInterval {
 pub struct Estimate {
     /// The median of a sample, or a ratio of two medians; NaN where there is no ratio.
     pub value: f64,
-    /// Its interval, or why there is none.
+    /// The value's interval, or the reason for having none.
     pub interval: Result<Interval, NoInterval>,
 }
 

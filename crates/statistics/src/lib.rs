@@ -1,4 +1,4 @@
-//! How sure a number is: confidence intervals, verdicts, steady state.
+//! Statistics of measured numbers: confidence intervals, verdicts, steady state.
 //!
 //! Everything here is a pure function of numbers. Values enter through
 //! [`Sample`], which refuses what is not finite, so nothing later can meet a

@@ -1,4 +1,4 @@
-//! Many comparisons in one table.
+//! Correction for many comparisons in one table.
 //!
 //! At 95 %, one in twenty comparisons of equals is called different by
 //! chance; a table of forty has two such rows. The p-values are corrected
@@ -15,12 +15,12 @@
 use crate::compare::Comparison;
 use crate::verdict::{CannotTell, Verdict};
 
-/// How the p-values of a table's rows are corrected for being many.
+/// The method by which the p-values of a table's rows are corrected for their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Correction {
-    /// Holm 1979: the chance of any false row.
+    /// Holm 1979: bounds the chance of any false row.
     Holm,
-    /// Benjamini and Hochberg 1995: the share of false rows.
+    /// Benjamini and Hochberg 1995: bounds the share of false rows.
     BenjaminiHochberg,
 }
 
@@ -51,9 +51,8 @@ fn adjusted_p_values(p_values: &[f64], correction: Correction) -> Vec<f64> {
     adjusted
 }
 
-/// Corrects all rows of a table together: a better or worse whose adjusted
-/// p-value is not below its own alpha becomes "cannot tell". Rows without a
-/// p-value take no part.
+/// Corrects all rows of a table together: a verdict "better" or "worse" whose adjusted p-value is
+/// not below its own alpha becomes "cannot tell". Rows without a p-value are left out.
 pub fn correct_table(table: &mut [Comparison], correction: Correction) {
     let p_values: Vec<f64> = table.iter().filter_map(|row| row.p_value).collect();
     let mut adjusted = adjusted_p_values(&p_values, correction).into_iter();

@@ -7,15 +7,15 @@
 //! fences (Exploratory Data Analysis, 1977): beyond 1.5 times the distance of
 //! the quartiles from the nearer quartile.
 //!
-//! Of fewer than three values none is an outlier. Of three or four the rules
-//! speak but know little: two close values make any third look far.
+//! Among fewer than three values none is an outlier. Among three or four the rules apply but are
+//! unreliable: two close values make any third look far.
 
 use crate::quantile::{median_absolute_deviation, quantile};
 use crate::sample::Sample;
 
 /// Iglewicz and Hoaglin's limit.
 const SCORE_LIMIT: f64 = 3.5;
-/// Tukey's fence, in distances of the quartiles beyond the nearer one.
+/// Tukey's fence, in interquartile ranges beyond the nearer quartile.
 const FENCE: f64 = 1.5;
 
 /// The positions of the outliers of `sample`, from 0, in the order measured.

@@ -1,12 +1,12 @@
-//! Where the next value lies: the prediction interval of a small sample.
+//! The prediction interval of a small sample: where the next value lies.
 
 use crate::distributions::student_t_quantile;
 use crate::interval::{Confidence, Interval};
 use crate::sample::Sample;
 
-/// Where one more value of a normal distribution lies with this confidence, after the
-/// values of `sample`: mean ± t s √(1 + 1/n), with t of n - 1 degrees of freedom (Hahn
-/// and Meeker, Statistical Intervals, section 4.8). `None` of a single value.
+/// The interval that holds one more value of a normal distribution with this confidence, after the
+/// values of `sample`: mean ± t s √(1 + 1/n), with t of n - 1 degrees of freedom (Hahn and Meeker,
+/// Statistical Intervals, section 4.8). `None` for a single value.
 #[must_use]
 // A sample has fewer than 2^53 values.
 pub fn next_value(sample: &Sample, confidence: Confidence) -> Option<Interval> {

@@ -3,8 +3,8 @@
 
 use crate::sample::{Sample, median_of_sorted};
 
-/// The type 7 quantile at `probability`; outside `0..=1` it is held at the
-/// ends, and NaN is taken as 0.
+/// The type 7 quantile at `probability`; outside `0..=1` the probability is clamped, and NaN is
+/// taken as 0.
 pub(crate) fn quantile(sample: &Sample, probability: f64) -> f64 {
     quantile_of_sorted(sample.sorted(), probability)
 }

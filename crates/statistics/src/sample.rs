@@ -4,7 +4,7 @@
 /// without overflow; no rate, time or count comes near it.
 const MAX_MAGNITUDE: f64 = 1e150;
 
-/// Why values are no sample.
+/// The reason why values are no sample.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum SampleError {
     /// There is not a single value.
@@ -36,7 +36,7 @@ impl Sample {
     /// A sample of all `values`.
     ///
     /// # Errors
-    /// When there are none, or one is not finite or above 1e150.
+    /// When there are no values, or one is not finite or above 1e150.
     pub fn new(values: &[f64]) -> Result<Self, SampleError> {
         if let Some(index) = values.iter().position(|&value| !usable(value)) {
             return Err(SampleError::NotFinite {
@@ -67,7 +67,7 @@ impl Sample {
         &self.sorted
     }
 
-    /// How many values, at least 1.
+    /// The number of values, at least 1.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a sample is never empty")]
     pub fn len(&self) -> usize {

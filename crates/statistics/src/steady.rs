@@ -1,10 +1,9 @@
 //! Steady state: when the rounds of a test have stopped changing.
 //!
-//! SNIA, Solid State Storage Performance Test Specification: over a window of
-//! five rounds, the largest value less the smallest is at most 20 % of the
-//! average, and the best straight line changes over the window by at most
-//! 10 % of the average. Both limits are inclusive. How many rounds there may
-//! be until then is for the caller to say.
+//! SNIA, Solid State Storage Performance Test Specification: over a window of five rounds, the
+//! largest value less the smallest is at most 20 % of the average, and the best straight line
+//! changes over the window by at most 10 % of the average. Both limits are inclusive. The caller
+//! limits the number of rounds.
 //!
 //! With n values y at x = 0, 1, ... n-1 and c = 2x - (n-1), the line changes
 //! over the window by slope (n-1) = 6 sum(c y) / (n (n+1)). Both tests are
@@ -14,14 +13,14 @@
 
 use crate::sample::{SampleError, usable};
 
-/// Rounds in a window.
+/// The number of rounds in a window.
 const WINDOW: usize = 5;
-/// Largest less smallest value, per cent of the average.
+/// The largest less the smallest value, per cent of the average.
 const EXCURSION_PERCENT: f64 = 20.0;
-/// Change of the best straight line over the window, per cent of the average, up or down.
+/// The change of the best straight line over the window, per cent of the average, up or down.
 const SLOPE_PERCENT: f64 = 10.0;
 
-/// True when both limits hold. An average not above zero is never steady.
+/// Whether both limits hold. An average not above zero is never steady.
 fn is_steady(values: &[f64]) -> bool {
     let count = values.len() as f64;
     let sum: f64 = values.iter().sum();
@@ -36,7 +35,7 @@ fn is_steady(values: &[f64]) -> bool {
         && 600.0 * moment.abs() <= SLOPE_PERCENT * (count + 1.0) * sum
 }
 
-/// The test as rounds come in.
+/// The test for steady state, fed round by round.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SteadyState {
     /// The last rounds, at most a window of them.
@@ -45,11 +44,11 @@ pub struct SteadyState {
 }
 
 impl SteadyState {
-    /// Takes the tracking variable of the next round, and says whether the last five are steady.
+    /// Takes the tracking variable of the next round, and returns whether the last five are steady.
     ///
     /// # Errors
-    /// When `value` is not usable; its index is that of the round, from 0.
-    /// The round does not count.
+    /// When `value` is not finite or too large; its index is that of the round, from 0. The round
+    /// does not count.
     pub fn push(&mut self, value: f64) -> Result<bool, SampleError> {
         if !usable(value) {
             let index = self.rounds;

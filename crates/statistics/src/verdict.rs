@@ -3,22 +3,22 @@
 use crate::best::{Direction, signed};
 use crate::interval::{Interval, NoInterval};
 
-/// What a comparison found. `ratio` is always the other value over the base
-/// as measured, also where less is better.
+/// The result of a comparison. `ratio` is always the other value over the base as measured, also
+/// where less is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict {
     /// The other is better than the base.
     Better {
         /// The other's value divided by the base's.
         ratio: f64,
-        /// Interval of the ratio; leaves 1 out.
+        /// Interval of the ratio, which excludes 1.
         interval: Interval,
     },
     /// The other is worse than the base.
     Worse {
         /// The other's value divided by the base's.
         ratio: f64,
-        /// Interval of the ratio; leaves 1 out.
+        /// Interval of the ratio, which excludes 1.
         interval: Interval,
     },
     /// Any difference is smaller than what matters: the whole interval lies
@@ -31,12 +31,12 @@ pub enum Verdict {
     },
     /// The numbers give no answer.
     CannotTell {
-        /// What the numbers lack for an answer.
+        /// The thing that the numbers lack for an answer.
         why: CannotTell,
     },
 }
 
-/// Why a comparison has no answer.
+/// The reason why a comparison has no answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CannotTell {
     /// At least one side was measured once only.
@@ -51,15 +51,15 @@ pub enum CannotTell {
         /// Interval of the ratio.
         interval: Interval,
     },
-    /// The interval leaves 1 out, but the ratio itself lies within the
-    /// margin: there is a difference, perhaps too small to matter.
+    /// The interval excludes 1, but the ratio itself lies within the margin: there is a difference,
+    /// perhaps too small to matter.
     NearMargin {
         /// Interval of the ratio.
         interval: Interval,
     },
     /// There is no interval of the ratio.
     NoInterval(NoInterval),
-    /// Among so many rows the difference may be chance.
+    /// Among so many rows the difference may be due to chance.
     ManyComparisons {
         /// The number of rows of the table that have a p-value, which were corrected together.
         rows: usize,
@@ -68,8 +68,8 @@ pub enum CannotTell {
     },
 }
 
-/// Fewest decimals (0 to 2) that show an interval of `width` in two steps or
-/// more and do not round `least` to zero.
+/// The fewest decimals (0 to 2) that show an interval of `width` in two steps or more and do not
+/// round `least` to zero.
 fn decimals(width: f64, least: f64) -> usize {
     (0..2)
         .find(|&places| {
@@ -95,7 +95,7 @@ fn as_word(direction: Direction) -> &'static str {
     }
 }
 
-/// `12 % faster (95 % interval 9..15 %)`, `53.4 x as fast (...)`.
+/// A difference in words: `12 % faster (95 % interval 9..15 %)`, `53.4 x as fast (...)`.
 pub(crate) fn difference_text(ratio: f64, interval: &Interval, direction: Direction) -> String {
     let confidence = interval.confidence;
     if ratio > 2.0 {
@@ -117,7 +117,7 @@ pub(crate) fn difference_text(ratio: f64, interval: &Interval, direction: Direct
     )
 }
 
-/// One end of an interval: `3 % slower`, `2.4 x as fast`.
+/// One end of an interval in words: `3 % slower`, `2.4 x as fast`.
 fn end_text(ratio: f64, direction: Direction) -> String {
     if ratio > 2.0 {
         return format!("{ratio:.1} x {}", as_word(direction));
@@ -136,7 +136,7 @@ fn between_text(interval: &Interval, direction: Direction) -> String {
     )
 }
 
-/// `the same within 2 % (95 % interval -1 % to +1 %)`.
+/// An equality in words: `the same within 2 % (95 % interval -1 % to +1 %)`.
 pub(crate) fn same_text(interval: &Interval, margin: f64) -> String {
     let width = (interval.high - interval.low) * 100.0;
     let places = decimals(width, 1.0);

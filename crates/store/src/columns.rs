@@ -1,9 +1,9 @@
-//! The columns of a measurement's row, of its members' and of its published figures': those of
-//! the store's tables, and of CSV.
+//! The columns of rows of measurements, of member use and of published figures, as in the store's
+//! tables and in CSV.
 
 use crate::{DiskBand, Measurement, MemberUse, PublishedFigure, Role};
 
-/// What a row has in a column; `None` where it is not known.
+/// The value of a row in a column; `None` where it is not known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Column<'a> {
     Text(&'a str),
@@ -29,7 +29,7 @@ pub(crate) const fn role_text(role: Role) -> &'static str {
     }
 }
 
-/// Those of a measurement, but for its histogram.
+/// The columns of a measurement, without its histogram.
 pub(crate) fn of_measurement(m: &Measurement) -> Columns<'_> {
     let band = |of: fn(DiskBand) -> f64| Real(m.disk_band.map(of));
     vec![
@@ -78,7 +78,7 @@ pub(crate) fn of_measurement(m: &Measurement) -> Columns<'_> {
     ]
 }
 
-/// Those of what a member did.
+/// The columns of what a member did.
 pub(crate) fn of_member(member: &MemberUse) -> Columns<'_> {
     vec![
         ("member", Text(&member.member)),
@@ -94,7 +94,7 @@ pub(crate) fn of_member(member: &MemberUse) -> Columns<'_> {
     ]
 }
 
-/// Those of a published figure.
+/// The columns of a published figure.
 pub(crate) fn of_published(figure: &PublishedFigure) -> Columns<'_> {
     vec![
         ("source", Text(&figure.source)),

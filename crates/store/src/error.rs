@@ -1,4 +1,4 @@
-//! What can go wrong with a store, each with the file's name and a remedy.
+//! Errors of the store, each with the file's name and a remedy.
 
 use crate::output::Found;
 use crate::text::visible_path;
@@ -13,10 +13,10 @@ pub enum StoreError {
     Unwritable {
         /// The store's file.
         path: PathBuf,
-        /// Why, and what to do.
+        /// The reason, and what to do.
         why: String,
     },
-    /// There is no such file, and the caller wanted to read.
+    /// There is no such file, and the caller wanted to read it.
     #[error(
         "there is no store at {path}: run a suite first, or name the file that holds the runs",
         path = visible_path(.path)
@@ -25,12 +25,12 @@ pub enum StoreError {
         /// The file looked for.
         path: PathBuf,
     },
-    /// Something that is no file has the name.
+    /// The path is not that of a regular file.
     #[error("{} is {found}; it was left as it is: name another file", visible_path(.path))]
     NotAFile {
         /// The path at which a store was to be.
         path: PathBuf,
-        /// What stands at that path.
+        /// The thing that stands at that path.
         found: Found,
     },
     /// The file's bytes are not an `SQLite` database.
@@ -78,10 +78,10 @@ pub enum StoreError {
     Corrupt {
         /// The store's file, as it was named.
         path: PathBuf,
-        /// What the check found first.
+        /// The first thing that the check found.
         detail: String,
     },
-    /// Another process holds the write lock for longer than the store waits.
+    /// Another process has held the write lock for longer than the store waits.
     #[error(
         "the store {path} is being written by another process: wait for it or name another file",
         path = visible_path(.path)
@@ -90,7 +90,7 @@ pub enum StoreError {
         /// The store's file, as it was named.
         path: PathBuf,
     },
-    /// The disk with the store has no room left.
+    /// The disk with the store has no free space.
     #[error(
         "no space left for the store {path}: what was complete in it is kept",
         path = visible_path(.path)
@@ -116,23 +116,23 @@ pub enum StoreError {
     NoSuchRun {
         /// The name asked for.
         name: String,
-        /// The names that may be meant, in words.
+        /// The similar names that may be meant, in words.
         near: String,
         /// The store's file, as it was named.
         path: PathBuf,
     },
-    /// The same job, operation, subject and fit a second time in one run.
+    /// The run already has the same job, operation, subject and fit.
     #[error("the run already has a row for {cell}: a run holds each cell once")]
     CellExists {
         /// The cell's job, operation, subject and fit, in words.
         cell: String,
     },
-    /// A number that the file format cannot hold.
+    /// A number is out of the range of the file format.
     #[error("{field} is {value}: the store holds finite numbers, and integers below 2^63")]
     NotStorable {
-        /// The column that the value is for, with the row where it is of one.
+        /// The column of the value, with the row where there is one.
         field: String,
-        /// The value that it cannot hold.
+        /// The value that cannot be stored.
         value: String,
     },
     /// The file cannot be given its name.
@@ -140,20 +140,20 @@ pub enum StoreError {
     Move {
         /// The store's file.
         from: PathBuf,
-        /// What it was to be called.
+        /// The name that it was to get.
         to: PathBuf,
-        /// What the operating system answered.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
     /// Any other failure of the database.
     #[error("failed to {action} in the store {path}", path = visible_path(.path))]
     Query {
-        /// What was being done.
+        /// The operation that failed, in words.
         action: &'static str,
         /// The store's file, as it was named.
         path: PathBuf,
-        /// What `SQLite` says of it.
+        /// The error of `SQLite`.
         #[source]
         source: rusqlite::Error,
     },

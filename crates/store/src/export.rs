@@ -10,8 +10,9 @@ pub use jsonl::{to_json_line, write as write_json_lines};
 use crate::{Latency, Measurement};
 use serde::Serialize;
 
-/// Ours against the first published figure, percent of the published: by operations, or by
-/// bytes where only those are known on both sides; `None` where nothing can be compared.
+/// The deviation of the measurement from the first published figure, percent of the published:
+/// by operations, or by bytes where only those are known on both sides; `None` where nothing
+/// can be compared.
 #[must_use]
 pub fn published_error_percent(m: &Measurement) -> Option<f64> {
     let figure = m.published.first()?;
@@ -24,12 +25,12 @@ pub fn published_error_percent(m: &Measurement) -> Option<f64> {
     Some(100.0 * (own - published) / published)
 }
 
-/// A rate of a measurement that is known. Of one that nobody told, 0 in the store, it is `None`.
+/// A rate of a measurement; `None` where the tool did not report it, which is 0 in the store.
 fn told(m: &Measurement, rate: f64) -> Option<f64> {
     (rate > 0.0 || m.did_nothing()).then_some(rate)
 }
 
-/// Latencies as others get to read them: what nobody told, 0 in the store, is `None`.
+/// Latencies as exports write them: those that were not reported, 0 in the store, are `None`.
 #[derive(Serialize)]
 struct ToldLatency {
     mean_ns: Option<f64>,
@@ -54,7 +55,7 @@ impl From<&Latency> for ToldLatency {
     }
 }
 
-/// Operations per second of the first published figure; `None` where it tells bytes alone.
+/// Operations per second of the first published figure; `None` where it has bytes only.
 fn published_iops(m: &Measurement) -> Option<f64> {
     let iops = m.published.first()?.iops;
     (iops > 0.0).then_some(iops)

@@ -1,13 +1,12 @@
 //! Measurements on disk: one `SQLite` file, exports to CSV, JSON Lines and
 //! Parquet, and the files that outputs of any kind go to.
 //!
-//! A run is begun, gets settings, notes and measurements, and is finished.
-//! Each cell (a job on a subject, with all its rows and records) is one
-//! transaction, so a run that is interrupted or killed leaves complete cells.
-//! [`Store::ended_experiments`] and [`Store::finished_cells`] say where to go on; any
-//! number of readers may look meanwhile.
-//! Users may read the file with any `SQLite` client: tables and columns are
-//! described in `schema.sql`, and every column with a unit ends in it.
+//! A run is begun, gets settings, notes and measurements, and is finished. Each cell (a job on a
+//! subject, with all its rows and records) is one transaction, so a run that is interrupted or
+//! killed leaves complete cells. [`Store::ended_experiments`] and [`Store::finished_cells`] say
+//! where to resume; any number of readers may read meanwhile. Users may read the file with any
+//! `SQLite` client: tables and columns are described in `schema.sql`, and every column with a unit
+//! ends in it.
 
 mod columns;
 mod error;

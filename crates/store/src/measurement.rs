@@ -5,25 +5,25 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 
-/// How a figure stands to the facts that the bench was calibrated on.
+/// The relation of a figure to the facts that the bench was calibrated on.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Measured on something real.
+    /// The figure was measured on real disks or a real kernel.
     #[default]
     Measured,
-    /// Modelled, and nothing of this cell was used to fit the model.
+    /// The figure is modelled, and no fact of this cell was used to fit the model.
     Predicted,
-    /// Modelled, and this very cell was among the facts fitted.
+    /// The figure is modelled, and this very cell was among the facts fitted.
     Fitted,
 }
 
 /// A run: one suite on one bench, started once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Unique in a store; sorts by start: `20261121T021000Z-mirror-2015`.
+    /// The run's name, unique in a store; names sort by start: `20261121T021000Z-mirror-2015`.
     pub name: String,
     /// Start, RFC 3339 in UTC.
     #[serde(alias = "started_utc")]
@@ -31,49 +31,50 @@ pub struct Run {
     /// End, RFC 3339 in UTC; `None` while running or after an interruption.
     #[serde(alias = "finished_utc")]
     pub finished: Option<String>,
-    /// `model`, `kernel`, `host` or `import`.
+    /// The bench: `model`, `kernel`, `host` or `import`.
     pub bench: String,
     /// The suite's name.
     pub suite: String,
     /// The suite's title for people.
     pub suite_title: String,
-    /// The one seed of everything.
+    /// The seed of all random choices of the run.
     pub seed: u64,
     /// Version of raidlab that ran.
     pub raidlab_version: String,
     /// The command line, for repeating the run.
     pub command_line: String,
-    /// The plan's SHA-256; empty where there is none.
+    /// The plan's SHA-256; empty where there is no plan.
     pub plan_hash: String,
 }
 
-/// A run's plan as it is kept.
+/// A run's plan as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptPlan {
-    /// What the program is that planned it, in hexadecimal digits: its build ID, or the
-    /// SHA-256 of its file.
+    /// The identity of the planning program, in hexadecimal digits: its build ID, or the SHA-256
+    /// of its file.
     pub program: String,
-    /// The plan itself; what is in it is not the store's business.
+    /// The plan itself as JSON, whose contents the store does not read.
     pub json: String,
-    /// Which part of it the run is; `None`: all of it.
+    /// The part of the plan that the run is; `None` for all of it.
     pub shard: Option<Shard>,
 }
 
-/// One setting in force, as read back from whatever it was given to.
+/// A setting in force, as read back from what it was given to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Setting {
-    /// What it belongs to: `subject md`, `disk wd4000fyyz strict`, `host linux-3.16`.
+    /// The scope that the setting belongs to: `subject md`, `disk wd4000fyyz
+    /// strict`, `host linux-3.16`.
     pub scope: String,
     /// The name of the setting, as its file has it.
     pub name: String,
     /// Its value with its unit.
     pub value: String,
-    /// Where the value is from; empty where it is the user's choice.
+    /// The source of the value; empty where it is the user's choice.
     pub source: String,
 }
 
 impl Setting {
-    /// A setting of these parts.
+    /// Creates a setting of these parts.
     #[must_use]
     pub fn new(
         scope: impl Into<String>,
@@ -90,20 +91,20 @@ impl Setting {
     }
 }
 
-/// Latencies of one operation of one job.
+/// The latencies of one operation of one job.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Latency {
     /// The arithmetic mean of all requests, nanoseconds.
     pub mean_ns: f64,
     /// The median: half of the requests took longer, nanoseconds.
     pub p50_ns: u64,
-    /// 90 % were faster, nanoseconds.
+    /// The 90th percentile, nanoseconds.
     pub p90_ns: u64,
-    /// 99 % were faster, nanoseconds.
+    /// The 99th percentile, nanoseconds.
     pub p99_ns: u64,
-    /// 99.9 % were faster, nanoseconds.
+    /// The 99.9th percentile, nanoseconds.
     pub p999_ns: u64,
-    /// The slowest, nanoseconds.
+    /// The longest latency, nanoseconds.
     pub max_ns: u64,
     /// The whole histogram, `HdrHistogram` V2 with deflate; empty if unknown.
     #[serde(skip)]
@@ -111,7 +112,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// What a histogram of nanoseconds says, with the whole of it.
+    /// The latencies in a histogram of nanoseconds, with the histogram itself.
     #[must_use]
     pub fn of(histogram: &Histogram<u64>) -> Self {
         let mut bytes = Vec::new();
@@ -133,20 +134,19 @@ impl Latency {
         }
     }
 
-    /// Whether latencies were recorded at all: a tool that was told not to
-    /// leaves zeros.
+    /// Whether latencies were recorded at all: a tool with recording switched off leaves zeros.
     #[must_use]
     pub const fn is_recorded(&self) -> bool {
         self.max_ns > 0
     }
 }
 
-/// What one member did during one job.
+/// The counters of one member during one job.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MemberUse {
     /// The member's name in the array: `0`, `1`, ...
     pub member: String,
-    /// Its model or preset.
+    /// The member's model or preset.
     pub model: String,
     /// Read commands completed, resync included.
     pub read_ios: u64,
@@ -160,66 +160,67 @@ pub struct MemberUse {
     pub write_bytes: u64,
     /// Sum of the writes' latencies, nanoseconds.
     pub write_ticks_ns: u64,
-    /// Time with at least one command in flight, nanoseconds.
+    /// The time with at least one command in flight, nanoseconds.
     pub busy_ns: u64,
-    /// The part of `read_bytes` and `write_bytes` that was resync or recovery; `None`
-    /// where some of it was and nobody counts how much, as on a real kernel.
+    /// The part of `read_bytes` and `write_bytes` that was resync or recovery; `None` where some of
+    /// it was and the amount is not counted, as on a real kernel.
     pub sync_bytes: Option<u64>,
 }
 
-/// A figure for the same cell from somewhere else.
+/// A figure for the same cell from another source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PublishedFigure {
-    /// Short name of the source: `log`, `article`.
+    /// The short name of the source: `log`, `article`.
     pub source: String,
     /// Operations per second.
     pub iops: f64,
     /// Bytes per second, where given or implied by the block size.
     pub bytes_per_second: Option<f64>,
-    /// `exact`, `rounded`, `disputed`: how far the figure can be trusted.
+    /// The trust that the figure deserves: `exact`, `rounded`, `disputed`.
     pub reliability: String,
-    /// Sync percent at the start of the job, where given.
+    /// The progress of the sync at the start of the job, percent, where given.
     pub sync_percent: Option<f64>,
-    /// What the reader must know; may be empty.
+    /// A note for the reader; may be empty.
     pub note: String,
 }
 
-/// How far a figure of modelled disks that nobody fitted may be from that of real ones:
-/// factors on its rates. Latencies of a closed loop are off by their inverse.
+/// The uncertainty of a figure of modelled disks that were not fitted: factors between its rates
+/// and those of real disks. Latencies of a closed loop are off by the inverse.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct DiskBand {
-    /// The real rate is at least so many times the modelled one; above 0, at most 1.
+    /// The lower factor: the real rate is at least so many times the modelled one; above 0,
+    /// at most 1.
     pub low: f64,
-    /// And at most so many times; at least 1.
+    /// The upper factor: the real rate is at most so many times the modelled one; at least 1.
     pub high: f64,
-    /// By so much the ratio to another figure on the same disks may be off, either way;
-    /// at least 1. Their common error cancels.
+    /// The factor by which the ratio to another figure on the same disks may be off, either way; at
+    /// least 1. The common error of both cancels.
     pub ratio: f64,
 }
 
-/// One row: a job's reads or writes on one subject.
+/// One row of results: a job's reads or writes on one subject.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measurement {
-    /// `model`, `kernel`, `host` or `import`.
+    /// The bench: `model`, `kernel`, `host` or `import`.
     pub bench: String,
     /// The suite's name.
     pub suite: String,
-    /// The machine it ran on; empty for modelled ones.
+    /// The machine that the job ran on; empty for modelled ones.
     pub host: String,
     /// The subject's name: `md`, `gflash`, ...
     pub subject: String,
     /// The file system that the job ran on, with its options' label; empty on
     /// the raw array.
     pub filesystem: String,
-    /// Parameter set of the disk models (`strict`, `joint`); empty on real disks.
+    /// The parameter set of the disk models (`strict`, `joint`); empty on real disks.
     pub fit: String,
-    /// Position of the job in the suite, from 0: the order of rows.
+    /// The position of the job in the suite, from 0, which is the order of rows.
     pub sequence: u32,
     /// The job's short name in the suite: `9`.
     pub job: String,
     /// The job in words: `random read 4 KiB, queue depth 4`.
     pub job_title: String,
-    /// How often the cell was measured before, from 0.
+    /// The number of earlier measurements of the cell, from 0.
     pub repetition: u32,
     /// The tool with its version, `fio 3.33`; empty for the model's own
     /// workload.
@@ -227,27 +228,27 @@ pub struct Measurement {
     /// The part of the tool's output: `16384k/64k` of iozone's table; empty
     /// where there is one row for each operation.
     pub part: String,
-    /// Class for accuracy statements and graphs: `random-read`.
+    /// The job's class for accuracy statements and graphs: `random-read`.
     pub class: String,
-    /// What was done.
+    /// The operation that was measured.
     pub op: Operation,
-    /// Bytes of one I/O.
+    /// The size of one I/O, bytes.
     pub block_size_bytes: u64,
-    /// Effective queue depth: jobs times depth of each.
+    /// The effective queue depth: jobs times depth of each.
     pub queue_depth: u32,
-    /// Streams (fio jobs or threads) that ran together.
+    /// The number of streams (fio jobs or threads) that ran together.
     pub streams: u32,
     /// I/Os completed; 0 where the tool does not tell.
     pub total_ios: u64,
     /// Bytes moved; 0 where the tool does not tell.
     pub total_bytes: u64,
-    /// When it began, nanoseconds since its experiment began.
+    /// The start of the job, nanoseconds since its experiment began.
     pub started_ns: u64,
-    /// From the first submission to the last completion, nanoseconds; fio's `runt`.
-    /// Of what an array does in the background from its begin to its end. Less is better.
+    /// The time from the first submission to the last completion, nanoseconds; fio's `runt`. For
+    /// background work of an array, the time from its begin to its end. Less is better.
     pub runtime_ns: u64,
-    /// How far `runtime_ns` may be off either way, nanoseconds: where the array was only
-    /// looked at now and then. 0 of jobs, and where both ends are known.
+    /// The uncertainty of `runtime_ns` either way, nanoseconds, where the array was only polled. 0
+    /// for jobs, and where both ends are known.
     pub runtime_band_ns: u64,
     /// Operations per second, `total_ios` over `runtime_ns` where both are
     /// known; 0 where the tool does not tell. More is better.
@@ -255,7 +256,7 @@ pub struct Measurement {
     /// Bytes per second, `total_bytes` over `runtime_ns` where both are known;
     /// 0 for operations that move no bytes. More is better.
     pub bytes_per_second: f64,
-    /// What the job has here of its rate without anything in the background, percent.
+    /// The share of its undisturbed rate that the job keeps beside background work, percent.
     /// More is better.
     pub kept_percent: Option<f64>,
     /// Processor time over the run time, percent of one processor, where the
@@ -267,30 +268,30 @@ pub struct Measurement {
     pub array_state_start: String,
     /// The array in mdstat's letters at the job's end.
     pub array_state_end: String,
-    /// Resync or recovery progress at the job's start, percent; `None` when none runs.
+    /// Resync or recovery progress at the job's start, percent; `None` when there is none.
     pub sync_percent_start: Option<f64>,
-    /// Resync or recovery progress at the job's end, percent; `None` when none runs.
+    /// Resync or recovery progress at the job's end, percent; `None` when there is none.
     pub sync_percent_end: Option<f64>,
-    /// Requests that found the drive's queue full and waited in the host; `None` where
-    /// nobody counts them.
+    /// Requests that found the drive's queue full and waited in the host; `None` where they
+    /// are not counted.
     #[serde(alias = "tag_overflows_count")]
     pub tag_overflows: Option<u64>,
-    /// Share of the job that was skipped analytically, percent.
+    /// The share of the job that was skipped analytically, percent.
     pub leaped_percent: f64,
-    /// Fitted, predicted or measured.
+    /// The row's role: fitted, predicted or measured.
     pub role: Role,
-    /// Where disks are modelled that nobody fitted: how far the figure may be off.
+    /// The uncertainty of the figure, where disks are modelled that were not fitted.
     pub disk_band: Option<DiskBand>,
-    /// Per member, in slot order.
+    /// The use of each member, in slot order.
     #[serde(default)]
     pub members: Vec<MemberUse>,
-    /// The same cell elsewhere; the first is the one to compare with.
+    /// Figures for the same cell from other sources; the first is the one to compare with.
     #[serde(default)]
     pub published: Vec<PublishedFigure>,
 }
 
 impl Measurement {
-    /// A row of a bench that says nothing yet.
+    /// Creates an empty row of a bench.
     #[must_use]
     pub fn blank(bench: &str) -> Self {
         Self {
@@ -301,9 +302,9 @@ impl Measurement {
         }
     }
 
-    /// The one figure that a table of this row's class shows: operations per
-    /// second for small random blocks and for operations without bytes, bytes
-    /// per second for all others; the time of what an array does in the background.
+    /// The one figure that a table of this row's class shows: operations per second for small
+    /// random blocks and for operations without bytes, bytes per second for all others; the time
+    /// for an array's background work.
     #[must_use]
     pub fn metric(&self) -> Metric {
         let small = self.block_size_bytes > 0 && self.block_size_bytes < 64 * 1024;
@@ -318,8 +319,8 @@ impl Measurement {
         }
     }
 
-    /// All its figures, [`Measurement::metric`] first: what an array copies in the
-    /// background has a rate beside its time, where it is known how much that was.
+    /// All metrics of the row, [`Measurement::metric`] first: background copying has a rate beside
+    /// its time, where the amount is known.
     pub fn metrics(&self) -> impl Iterator<Item = Metric> + use<> {
         let first = self.metric();
         let rate = first == Metric::Seconds && self.bytes_per_second > 0.0;
@@ -345,15 +346,15 @@ impl Measurement {
         }
     }
 
-    /// Whether a job had time and did nothing in it, as one that starves: its rate is 0. Any other
-    /// rate of 0 is one that nobody told.
+    /// Whether the job had time but completed nothing, as one that starves: its rate is 0. Any
+    /// other rate of 0 was not reported.
     #[must_use]
     pub const fn did_nothing(&self) -> bool {
         let nothing = self.total_ios == 0 && self.total_bytes == 0;
         nothing && self.runtime_ns > 0 && !self.op.is_background()
     }
 
-    /// Whether it went on when the run ended: its time is at least what the row says.
+    /// Whether the work was unfinished when the run ended: its time is at least that of the row.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
         match self.op {
@@ -364,17 +365,17 @@ impl Measurement {
     }
 }
 
-/// What a figure counts.
+/// The kind of figure that a row shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
-    /// Reads, writes, seeks, files: operations per second.
+    /// Operations per second: reads, writes, seeks, files.
     OperationsPerSecond,
-    /// Bytes per second; of what an array copies, bytes of each member.
+    /// Bytes per second; for copying of an array, bytes of each member.
     BytesPerSecond,
-    /// How long it took, seconds.
+    /// The duration in seconds.
     Seconds,
-    /// What a job has of its undisturbed rate, percent.
+    /// The share of its undisturbed rate that a job keeps, percent.
     KeptPercent,
 }
 
@@ -387,7 +388,7 @@ impl Metric {
         Self::KeptPercent,
     ];
 
-    /// Its name in files: `duration`.
+    /// The metric's name in files: `duration`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -398,7 +399,7 @@ impl Metric {
         }
     }
 
-    /// Whether it counts what jobs do.
+    /// Whether the metric is one of jobs, and not of background work.
     #[must_use]
     pub const fn is_of_jobs(self) -> bool {
         matches!(self, Self::OperationsPerSecond | Self::BytesPerSecond)

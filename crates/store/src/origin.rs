@@ -1,12 +1,11 @@
-//! Whose results something is: a run's, or one of its experiments'.
+//! The origin of results: a run, or one of its experiments.
 
 /// A run's number in its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub(crate) i64);
 
-/// Whose results they are: a run's, and, where it was planned, which of the plan's
-/// experiments gave them. What stands in the store is read experiment by experiment, in
-/// whatever order they ended.
+/// The origin of results: a run and, where it was planned, the experiment of the plan that gave
+/// them. Results are read from the store experiment by experiment, in whatever order these ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
     pub(crate) run: RunId,
@@ -14,7 +13,7 @@ pub struct Origin {
 }
 
 impl RunId {
-    /// One of the run's experiments, by its position in the plan, from 0.
+    /// The origin that is one of the run's experiments, by its position in the plan, from 0.
     #[must_use]
     pub const fn experiment(self, position: u32) -> Origin {
         Origin {
@@ -25,7 +24,7 @@ impl RunId {
 }
 
 impl From<RunId> for Origin {
-    /// The run as a whole.
+    /// The origin that is the run as a whole.
     fn from(run: RunId) -> Self {
         Self {
             run,

@@ -1,14 +1,13 @@
 //! Files that outputs go to.
 //!
-//! An output takes a name that is free, or replaces a file that raidlab itself wrote
-//! as an output of the same format: every format has a mark at its beginning by which
-//! it is known again. Anything else that stands there, a folder, a pipe, a device, a
-//! database, a link to nowhere, a file of somebody else, stays as it is, and the
-//! refusal says what it is. An empty file has nothing to lose and is replaced.
+//! An output takes a name that is free, or replaces a file that raidlab itself wrote as an output
+//! of the same format: every format begins with a mark by which it is recognized. Anything else
+//! under the name, a folder, a pipe, a device, a database, a dangling link, a foreign file, stays
+//! as it is, and the refusal says what it is. An empty file has nothing to lose and is replaced.
 //!
-//! The new file is written beside the old one under another name, with the old one's
-//! owner and permissions, synced, and renamed: nobody ever sees half of it, and until
-//! then the old one stays.
+//! The new file is written beside the old one under another name, with the old one's owner
+//! and permissions, synced, and renamed: no reader ever sees half of it, and until then the
+//! old one stays.
 
 mod found;
 
@@ -22,7 +21,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// What an output is.
+/// The format of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// A report or a comparison as a page of HTML.
@@ -31,7 +30,7 @@ pub enum Format {
     Markdown,
     /// Measurements as comma-separated values.
     Rows,
-    /// What members did as comma-separated values.
+    /// The use of members as comma-separated values.
     MemberRows,
     /// Measurements as lines of JSON.
     JsonLines,
@@ -45,9 +44,9 @@ pub enum Format {
     Parquet,
     /// A script for a scheduler.
     Script,
-    /// Which jobs of a scheduler make a run.
+    /// A record of the scheduler's jobs that make a run.
     Submission,
-    /// A processor as it was measured.
+    /// The measured properties of a processor.
     Processor,
     /// A store of runs, which is not replaced but added to.
     Store,
@@ -57,37 +56,37 @@ pub enum Format {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutputError {
-    /// Something else has the name.
+    /// The name is that of something else.
     #[error("{} is {found}; it was left as it is", visible_path(.path))]
     Taken {
         /// The path that the output was to have.
         path: PathBuf,
-        /// What stands at that path.
+        /// The thing that stands at that path.
         found: Found,
     },
-    /// Two outputs have one name.
+    /// Two outputs have the same path.
     #[error("{first} and {second} both go to {}", visible_path(.path))]
     Twice {
-        /// The option that names it first.
+        /// The option that names the path first.
         first: String,
-        /// The option that names it again.
+        /// The option that names the path again.
         second: String,
         /// The path that both name.
         path: PathBuf,
     },
-    /// There is no folder for it.
+    /// The folder of the path does not exist.
     #[error("cannot write {}: there is no folder {}; make it first", visible_path(.path), visible_path(folder_of(.path)))]
     NoFolder {
         /// The path that the output was to have.
         path: PathBuf,
     },
-    /// The system does not let it be written.
+    /// The operating system refuses the write.
     #[error(transparent)]
     Write(#[from] PathError),
 }
 
-/// A file that is being written, and has its name once it is whole. Dropped before
-/// that, it leaves nothing.
+/// A file that is being written, and gets its name once it is whole. Dropped before that,
+/// it leaves nothing.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,
@@ -111,12 +110,12 @@ impl OutputFile {
         Ok(Self { path, format, part })
     }
 
-    /// Gives it its name, once all of it is on the disk.
+    /// Gives the file its name, once all of it is on the disk.
     ///
     /// # Errors
     /// As [`Self::begin`], and when the disk does not take it.
     pub fn finish(self) -> Result<(), OutputError> {
-        // Hours may have passed since the first look.
+        // The first check may be hours old.
         replaceable(&self.path, self.format)?;
         let path = self.path;
         // A link to a file of ours stays a link.
@@ -130,7 +129,7 @@ impl OutputFile {
 
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Not through the part itself, whose errors tell a name that nobody knows.
+        // Errors of the part itself would name its temporary name, which the user does not know.
         self.part.as_file_mut().write(bytes)
     }
 
@@ -139,11 +138,11 @@ impl Write for OutputFile {
     }
 }
 
-/// Writes a file, whole or not at all.
+/// Writes a file atomically.
 ///
 /// # Errors
-/// When something stands there that is not raidlab's, or it cannot be written; what
-/// stood there is then still there.
+/// When something stands there that is not raidlab's, or it cannot be written; an earlier file is
+/// then still there.
 pub fn write(path: &Path, format: Format, bytes: &[u8]) -> Result<(), OutputError> {
     let mut file = OutputFile::begin(path, format)?;
     (file.write_all(bytes)).map_err(cannot("write", path))?;
@@ -160,12 +159,12 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
 /// Checks that a file of this format may have the name `path`, and touches nothing.
 ///
 /// # Errors
-/// When something else has it.
+/// When the name is that of something else.
 pub fn check(path: &Path, format: Format) -> Result<(), OutputError> {
     replaceable(path, format).map(drop)
 }
 
-/// As [`check()`], and that the folder can be written to.
+/// Does what [`check()`] does, and checks that the folder can be written to.
 ///
 /// # Errors
 /// When [`write()`] would fail.
@@ -173,11 +172,11 @@ pub fn check_writable(path: &Path, format: Format) -> Result<(), OutputError> {
     OutputFile::begin(path, format).map(drop)
 }
 
-/// Checks that no two of these outputs, options with the files that they name, are
-/// one file. A store has its journals' names too.
+/// Checks that no two of these outputs, given as options with the files that they name, are one
+/// file. A store also takes the names of its journals.
 ///
 /// # Errors
-/// With the first two that are.
+/// The first two outputs that are the same file.
 pub fn check_distinct(outputs: &[(&str, &Path)]) -> Result<(), OutputError> {
     for (index, (second, path)) in outputs.iter().enumerate() {
         for (first, other) in &outputs[..index] {
@@ -193,15 +192,15 @@ pub fn check_distinct(outputs: &[(&str, &Path)]) -> Result<(), OutputError> {
     Ok(())
 }
 
-/// The names that `SQLite` makes of a database's own.
+/// The endings of the files that `SQLite` makes beside a database.
 const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Removes a database with its journals, as far as they are there. Nobody may have it open.
+/// Removes a database with its journals, as far as they exist. The database must not be open.
 pub fn remove_database(path: &Path) {
     for ending in [""].into_iter().chain(JOURNALS) {
         let mut name = OsString::from(path);
         name.push(ending);
-        // What stays says so itself when the next one opens it.
+        // A file that cannot be removed gives an error when it is opened next.
         drop(fs::remove_file(name));
     }
 }
@@ -214,7 +213,7 @@ fn is_journal(database: &Path, path: &Path) -> bool {
     })
 }
 
-/// Whether two names lead to one file, which need not be there yet.
+/// Whether two names lead to one file, which need not exist yet.
 fn is_same(one: &Path, other: &Path) -> bool {
     #[cfg(unix)]
     if let (Ok(one), Ok(other)) = (fs::metadata(one), fs::metadata(other)) {
@@ -235,7 +234,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// What a file of this format would replace under this name.
+/// The metadata of the file that this output would replace; `None` if the name is free.
 fn replaceable(path: &Path, format: Format) -> Result<Option<Metadata>, OutputError> {
     match look(path).map_err(cannot("write", path))? {
         Found::Nothing => Ok(None),
@@ -253,8 +252,8 @@ fn old(path: &Path) -> Result<Option<Metadata>, OutputError> {
     Ok(Some(metadata))
 }
 
-/// An empty file beside `path`, as accessible as the one that it will replace, or as
-/// any new file.
+/// Creates an empty file beside `path`, with the permissions of the file that it will replace, or
+/// of any new file.
 fn temporary(path: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile> {
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut builder = tempfile::Builder::new();
@@ -264,7 +263,7 @@ fn temporary(path: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    // The error of a part tells the part's name, which nobody knows.
+    // An error of the part would name its temporary name, which the user does not know.
     let part = builder.tempfile_in(folder_of(&place));
     let part = part.map_err(|error| io::Error::from(error.kind()))?;
     if let Some(old) = old {
@@ -273,7 +272,7 @@ fn temporary(path: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile> {
             use std::os::unix::fs::{MetadataExt, fchown};
             let new = part.as_file().metadata()?;
             if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-                // Only root may give a file away; the others keep what they write.
+                // Only root may give a file away; other users keep what they write.
                 fchown(part.as_file(), Some(old.uid()), Some(old.gid())).ok();
             }
         }

@@ -1,5 +1,5 @@
-//! Rows of the tables as the records that they keep. A column has the name of a record's
-//! field, or an alias of it, so that no field is told here.
+//! Table rows read as records. Each column has the name of a record's field, or an alias of it, so
+//! that no field is listed here.
 
 use crate::{AccuracyNote, Measurement, Run, RunId};
 use rusqlite::Row;
@@ -7,7 +7,7 @@ use rusqlite::types::{Type, ValueRef};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, from_value};
 
-/// A row as a record; where the row's scope was joined to it, with this scope.
+/// Reads a row as a record, with its scope if that was joined to the row.
 pub(crate) fn read<T: DeserializeOwned>(row: &Row<'_>) -> rusqlite::Result<T> {
     let mut columns = columns(row)?;
     if columns.contains_key("scope_id") {
@@ -16,7 +16,7 @@ pub(crate) fn read<T: DeserializeOwned>(row: &Row<'_>) -> rusqlite::Result<T> {
     record(columns)
 }
 
-/// A row of the measurements; its members and published figures are in other tables.
+/// Reads a row of the measurements; its members and published figures are in other tables.
 pub(crate) fn read_measurement(row: &Row<'_>) -> rusqlite::Result<Measurement> {
     let mut columns = columns(row)?;
     let latency = part_of(&columns, "latency_");
@@ -30,25 +30,25 @@ pub(crate) fn read_measurement(row: &Row<'_>) -> rusqlite::Result<Measurement> {
     Ok(measurement)
 }
 
-/// A row of the samples: its time and its value.
+/// Reads a row of the samples: its time and its value.
 pub(crate) fn read_point(row: &Row<'_>) -> rusqlite::Result<(u64, f64)> {
     let at: i64 = row.get("at_ns")?;
     let at = u64::try_from(at).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, at))?;
     Ok((at, row.get("value")?))
 }
 
-/// A row of the runs. A seed is kept as text, as the file has no number that is so large.
+/// Reads a row of the runs. A seed is stored as text, as it may be larger than the file's integers.
 pub(crate) fn read_run(row: &Row<'_>) -> rusqlite::Result<(RunId, Run)> {
     let run = with_json(row, &["seed"])?;
     Ok((RunId(row.get("run_id")?), run))
 }
 
-/// A row of the notes, whose lists are kept as JSON.
+/// Reads a row of the notes, whose lists are stored as JSON.
 pub(crate) fn read_note(row: &Row<'_>) -> rusqlite::Result<AccuracyNote> {
     with_json(row, &["subjects", "jobs"])
 }
 
-/// A row as a record, where these columns keep text that is JSON.
+/// Reads a row as a record, where these columns hold JSON text.
 fn with_json<T: DeserializeOwned>(row: &Row<'_>, names: &[&str]) -> rusqlite::Result<T> {
     let mut columns = columns(row)?;
     for name in names {
@@ -59,7 +59,7 @@ fn with_json<T: DeserializeOwned>(row: &Row<'_>, names: &[&str]) -> rusqlite::Re
     record(columns)
 }
 
-/// A row's columns, but for those of plain bytes, which are null.
+/// The columns of a row; those of plain bytes are null.
 fn columns(row: &Row<'_>) -> rusqlite::Result<Map<String, Value>> {
     let names = row.as_ref().column_names().enumerate();
     let columns = names.map(|(index, name)| {
@@ -74,7 +74,7 @@ fn columns(row: &Row<'_>) -> rusqlite::Result<Map<String, Value>> {
     columns.collect()
 }
 
-/// The columns whose names begin with this, without it.
+/// The columns whose names begin with `begin`, which is taken off.
 fn part_of(columns: &Map<String, Value>, begin: &str) -> Map<String, Value> {
     let own = columns.iter().filter_map(|(name, value)| {
         let name = name.strip_prefix(begin)?;

@@ -1,12 +1,12 @@
-//! What is written down beside the measurements: what was observed, run and
-//! sampled, what happened, and what the audit found.
+//! Records kept beside the measurements: observations, commands, samples, events, and
+//! the audit's findings.
 
 use crate::{Measurement, Operation, Setting};
 use raidlab_results::Fact;
 use serde::{Deserialize, Serialize};
 
-/// A job of a suite on a subject, once: what is measured, or has been, as a
-/// whole. It has one row for each operation and part.
+/// One measurement of a job of a suite on a subject, done as a whole. It has one row for each
+/// operation and part.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Cell {
     /// The machine; empty for modelled ones.
@@ -19,12 +19,12 @@ pub struct Cell {
     pub fit: String,
     /// Position of the job in the suite, from 0.
     pub sequence: u32,
-    /// How often it was measured before, from 0.
+    /// The number of earlier measurements of the cell, from 0.
     pub repetition: u32,
 }
 
-/// Which cells a record belongs to. An empty part means every one, so a record
-/// of a machine covers all subjects on it.
+/// The set of cells that a record belongs to. An empty part stands for all values, so a record of a
+/// machine covers all subjects on it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Scope {
     /// The machine, or empty.
@@ -35,12 +35,12 @@ pub struct Scope {
     pub filesystem: String,
     /// The job's position in the suite.
     pub sequence: Option<u32>,
-    /// How often the cell had been measured before.
+    /// The number of earlier measurements of the cell.
     pub repetition: Option<u32>,
 }
 
 impl Scope {
-    /// A scope that is a whole machine, with all its subjects.
+    /// The scope of a whole machine, with all its subjects.
     #[must_use]
     pub fn host(host: &str) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Scope {
         }
     }
 
-    /// The cell of one row.
+    /// The scope that is the cell of one row.
     #[must_use]
     pub fn of(row: &Measurement) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Scope {
         }
     }
 
-    /// Whether a row is among those meant.
+    /// Whether the scope includes a row.
     #[must_use]
     pub fn covers(&self, row: &Measurement) -> bool {
         let word = |mine: &str, theirs: &str| mine.is_empty() || mine == theirs;
@@ -77,20 +77,20 @@ impl Scope {
 /// A fact about the machine, the array or a job, as read by a program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Observation {
-    /// What the observation is about.
+    /// The scope that the observation is about.
     pub scope: Scope,
     /// A dotted name: `memory.total_bytes`, `fio.iodepth_level.1`.
     pub name: String,
     /// The value as text.
     pub value: String,
-    /// Its unit: `bytes`, `percent`; empty for words and counts.
+    /// The value's unit: `bytes`, `percent`; empty for words and counts.
     pub unit: String,
-    /// Where it was read: `/proc/meminfo`; may be empty.
+    /// The file or command that it was read from: `/proc/meminfo`; may be empty.
     pub source: String,
 }
 
 impl Observation {
-    /// Something that is known of what `scope` names.
+    /// Creates an observation about what `scope` names.
     #[must_use]
     pub fn new(
         scope: &Scope,
@@ -108,7 +108,7 @@ impl Observation {
         }
     }
 
-    /// A fact about what `scope` names.
+    /// The observation of a fact about what `scope` names.
     #[must_use]
     pub fn of(scope: &Scope, fact: Fact) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl Observation {
         }
     }
 
-    /// The same without what it is about.
+    /// The observation without its scope.
     #[must_use]
     pub fn fact(&self) -> Fact {
         Fact {
@@ -135,90 +135,91 @@ impl Observation {
 /// A command that ran.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CommandRecord {
-    /// What the command was run for.
+    /// The scope for which the command was run.
     pub scope: Scope,
-    /// When it began, nanoseconds since the experiment began.
+    /// The start, nanoseconds since the experiment began.
     pub at_ns: u64,
     /// The command line, as one would type it.
     pub command: String,
-    /// Its exit code; `None` when a signal ended it.
+    /// The exit code; `None` when a signal ended the command.
     #[serde(alias = "exit_code")]
     pub code: Option<i32>,
-    /// How long it ran, nanoseconds.
+    /// The duration, nanoseconds.
     pub took_ns: u64,
-    /// What it wrote to standard output.
+    /// The standard output.
     pub stdout: String,
-    /// What it wrote to standard error.
+    /// The standard error.
     pub stderr: String,
 }
 
-/// Something that happened on the time line.
+/// An event on the time line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct EventRecord {
-    /// What the event happened to.
+    /// The scope to which the event happened.
     pub scope: Scope,
-    /// When, nanoseconds since the experiment began.
+    /// The time of the event, nanoseconds since the experiment began.
     pub at_ns: u64,
-    /// `job-start`, `job-end`, `fail`, `remove`, `insert`, `re-add`,
+    /// The kind of event: `job-start`, `job-end`, `fail`, `remove`, `insert`, `re-add`,
     /// `sync-start`, `sync-end`, `state`, `resumed`.
     pub kind: String,
-    /// The member it happened to, from 0.
+    /// The member concerned, from 0.
     pub member: Option<u32>,
-    /// What happened, in words.
+    /// The event in words.
     pub text: String,
 }
 
-/// A quantity sampled again and again.
+/// A time series of samples of one quantity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// What was sampled.
+    /// The scope of the samples.
     pub scope: Scope,
-    /// `array.read_bytes_per_second`, `sync.percent`, `member.0.write_iops`.
+    /// The name of the series: `array.read_bytes_per_second`,
+    /// `sync.percent`, `member.0.write_iops`.
     pub name: String,
-    /// `bytes/s`, `percent`, `1/s`, `celsius`.
+    /// The unit of the values: `bytes/s`, `percent`, `1/s`, `celsius`.
     pub unit: String,
-    /// Times, nanoseconds since the experiment began, and values, in order.
+    /// The samples in order: times, nanoseconds since the experiment began, and values.
     #[serde(default)]
     pub points: Vec<(u64, f64)>,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Something to know, which takes nothing from the figure.
+    /// Something to know that does not devalue the figure.
     Note,
     /// The number may mislead.
     Warning,
-    /// The number does not say what it seems to: it is struck out.
+    /// The number does not mean what it seems to: it is struck out.
     Fatal,
 }
 
-/// What the audit found.
+/// A finding of the audit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// The rule's identifier: `C12`.
     pub rule: String,
-    /// In a few words: `setting not applied`.
+    /// The rule's title in a few words: `setting not applied`.
     pub title: String,
-    /// How much the numbers suffer from it.
+    /// The extent to which the numbers suffer from the fault.
     pub severity: Severity,
-    /// The rows that it speaks of.
+    /// The rows that the finding is about.
     pub scope: Scope,
-    /// Which of the cells' operations; `None`: all.
+    /// The operation that the finding is about; `None` for all of the cells'.
     pub op: Option<Operation>,
-    /// Which part of the cells' output; empty: all.
+    /// The part of the output that the finding is about; empty for all.
     pub part: String,
-    /// The figures and texts that show it.
+    /// The figures and texts that show the fault.
     pub evidence: String,
-    /// What it does to the number.
+    /// The effect on the number.
     pub effect: String,
-    /// What to do about it.
+    /// The remedy for the fault.
     pub remedy: String,
 }
 
 impl Finding {
-    /// Whether a row is among those meant.
+    /// Whether the finding is about a row.
     #[must_use]
     pub fn covers(&self, row: &Measurement) -> bool {
         self.scope.covers(row)
@@ -227,7 +228,7 @@ impl Finding {
     }
 }
 
-/// Everything written down at one time that is no measurement.
+/// Records of any kind, beside the measurements, that are added together.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Records {
     /// Settings in force.
@@ -236,10 +237,9 @@ pub struct Records {
     pub observations: Vec<Observation>,
     /// Commands that ran.
     pub commands: Vec<CommandRecord>,
-    /// Members removed and added, syncs begun and ended.
+    /// Events: members removed and added, syncs begun and ended.
     pub events: Vec<EventRecord>,
-    /// What was sampled; points of a series that is there already are added to
-    /// it.
+    /// Samples; points of a series that exists already are appended to it.
     pub series: Vec<Series>,
 }
 
@@ -248,9 +248,9 @@ pub struct Records {
 pub struct CellResult {
     /// The subject, parameter set and repetition that it belongs to.
     pub cell: Cell,
-    /// Its rows; none for a job that only prepares.
+    /// The cell's rows; none for a job that only prepares.
     pub rows: Vec<Measurement>,
-    /// What belongs to it.
+    /// The records that belong to the cell.
     pub records: Records,
 }
 

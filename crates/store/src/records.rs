@@ -1,4 +1,4 @@
-//! Records to table rows.
+//! Insertion of records as table rows.
 
 use crate::origin::Origin;
 use crate::rows::{integer, is_unique_violation, real};
@@ -10,7 +10,7 @@ use crate::{
 use rusqlite::{Transaction, params};
 use std::path::Path;
 
-/// Inserts records; points of a series that is there already are added to it.
+/// Inserts records; points of a series that exists already are appended to it.
 pub(crate) fn insert(
     transaction: &Transaction<'_>,
     path: &Path,
@@ -29,7 +29,7 @@ pub(crate) fn insert(
     inserter.series(&records.series)
 }
 
-/// Writes down that a cell is finished.
+/// Records that a cell is finished.
 pub(crate) fn insert_cell(
     transaction: &Transaction<'_>,
     path: &Path,
@@ -97,7 +97,7 @@ pub(crate) fn replace_findings(
     Ok(())
 }
 
-/// Adds what belongs to some of a run's cells.
+/// Inserts records of a run's cells.
 pub(crate) struct Inserter<'a> {
     pub(crate) transaction: &'a Transaction<'a>,
     pub(crate) path: &'a Path,
@@ -105,7 +105,7 @@ pub(crate) struct Inserter<'a> {
 }
 
 impl Inserter<'_> {
-    /// The scope's number; it is written down the first time.
+    /// The number of a scope; a new scope is inserted.
     pub(crate) fn scope(&self, scope: &Scope) -> Result<i64, StoreError> {
         let values = params![
             self.origin.run.0,
@@ -202,7 +202,7 @@ impl Inserter<'_> {
         Ok(())
     }
 
-    /// A series' number; it is written down the first time.
+    /// The number of a series; a new series is inserted.
     pub(crate) fn series_id(
         &self,
         scope_id: i64,

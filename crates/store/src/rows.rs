@@ -1,4 +1,4 @@
-//! Measurements to table rows.
+//! Insertion of measurements as table rows.
 
 use crate::columns::{Column, Columns, of_measurement, of_member, of_published};
 use crate::origin::Origin;
@@ -8,8 +8,8 @@ use rusqlite::types::Value;
 use rusqlite::{Transaction, params_from_iter};
 use std::path::Path;
 
-/// `SQLite`'s integers are signed; a counter above 2^63 is an error, not a
-/// negative number.
+/// Converts an unsigned number: `SQLite`'s integers are signed, and a counter above 2^63 is an
+/// error, not a negative number.
 pub(crate) fn integer(field: &'static str, value: u64) -> Result<i64, StoreError> {
     i64::try_from(value).map_err(|_| StoreError::NotStorable {
         field: field.to_owned(),
@@ -17,7 +17,8 @@ pub(crate) fn integer(field: &'static str, value: u64) -> Result<i64, StoreError
     })
 }
 
-/// `SQLite` would store not-a-number as NULL, and JSON cannot hold infinity.
+/// Checks that a number is finite: `SQLite` would store not-a-number as NULL, and JSON
+/// cannot hold infinity.
 pub(crate) fn real(field: &'static str, value: f64) -> Result<f64, StoreError> {
     if value.is_finite() {
         Ok(value)
@@ -86,7 +87,7 @@ pub(crate) fn insert(
     Ok(())
 }
 
-/// What a column holds in the store.
+/// The value of a column as the store holds it.
 fn value(name: &'static str, column: Column<'_>) -> Result<Value, StoreError> {
     Ok(match column {
         Column::Text(text) => text.to_owned().into(),
@@ -95,7 +96,7 @@ fn value(name: &'static str, column: Column<'_>) -> Result<Value, StoreError> {
     })
 }
 
-/// The error with what its number is of.
+/// Adds to the error which row its number belongs to.
 fn named(error: StoreError, table: &str, m: &Measurement) -> StoreError {
     let StoreError::NotStorable { field, value } = error else {
         return error;

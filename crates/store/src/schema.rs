@@ -1,10 +1,10 @@
-//! Opening a file as a store: new, ours, or something to keep hands off.
+//! Opening a file as a store: a new one, one of ours, or another file that must not be touched.
 //!
-//! What is no file is not opened at all. A file is touched only when it is certain to
-//! be a store of this version, or empty. The order of the questions: does it open; is it an `SQLite` file; is
-//! its application id ours, or is it empty; is its schema version ours, or an older one; is it
-//! sound. Tables, id and version of a new store are written in one
-//! transaction, so that a killed process leaves an empty file or a store.
+//! A path to anything but a regular file is not opened at all. A file is touched only when it is
+//! certain to be a store of this version, or empty. The order of the questions: does it open; is it
+//! an `SQLite` file; is its application id ours, or is it empty; is its schema version ours, or an
+//! older one; is it sound. Tables, id and version of a new store are written in one transaction, so
+//! that a killed process leaves an empty file or a store.
 
 use crate::StoreError;
 use crate::output::{Format, Found, look};
@@ -15,17 +15,17 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// "rlab" in ASCII: what `file(1)` and we tell a store by.
+/// The application id of a store, "rlab" in ASCII, by which `file(1)` and raidlab recognize one.
 pub(crate) const APPLICATION_ID: i32 = 0x726c_6162;
 
 /// Version of the tables. A change of `schema.sql` needs a new one.
 pub const SCHEMA_VERSION: i32 = 6;
 
-/// The oldest version that is brought up to [`SCHEMA_VERSION`] when it is opened.
+/// The oldest version that is upgraded to [`SCHEMA_VERSION`] when it is opened.
 const OLDEST_VERSION: i32 = 1;
 
-/// How long to wait for another process's transaction. Transactions here are
-/// one row each, so a longer wait means that the other process hangs.
+/// The longest wait for another process's transaction. Transactions here are one row each, so a
+/// longer wait means that the other process hangs.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Opens `path`, creating the file if there is none.
@@ -35,8 +35,8 @@ pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
     prepare(connect(path, &file(path), flags)?, path)
 }
 
-/// The name of a store's file for `SQLite`, to which `:memory:` is no file, and neither
-/// is the empty name.
+/// The name of a store's file for `SQLite`, which does not take `:memory:` or the empty name
+/// for a file.
 fn file(path: &Path) -> PathBuf {
     Path::new(".").join(path)
 }
@@ -50,8 +50,8 @@ fn connect(path: &Path, name: &Path, flags: OpenFlags) -> Result<Connection, Sto
     Ok(connection)
 }
 
-/// The connection, if the store is whole and of this version; `old` is the error of
-/// one of an older version.
+/// Returns the connection if the store is whole and of this version; `old` makes the error for a
+/// store of an older version.
 fn current(
     connection: Connection,
     path: &Path,
@@ -64,12 +64,12 @@ fn current(
     }
 }
 
-/// Opens a store where nothing may be written, as on a disk that is mounted so.
+/// Opens a store that cannot be written to, as on a disk mounted read-only.
 pub(crate) fn open_unwritable(path: &Path) -> Result<Connection, StoreError> {
     let mut flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
     let mut name = file(path);
-    // SQLite makes two files beside such a database to read it, unless it is told that
-    // nobody writes. While somebody does, the first of them is there.
+    // SQLite makes two files beside such a database to read it, unless it is told that there is no
+    // writer. While there is one, the first of the files exists.
     if has_write_ahead_log(path) && !has_journal(path) {
         flags |= OpenFlags::SQLITE_OPEN_URI;
         name = immutable(&name).into();
@@ -83,7 +83,7 @@ pub(crate) fn open_unwritable(path: &Path) -> Result<Connection, StoreError> {
     })
 }
 
-/// A path as `SQLite` reads it of a URI (<https://www.sqlite.org/uri.html>, 3.1).
+/// A path as an `SQLite` URI with the option `immutable` (<https://www.sqlite.org/uri.html>, 3.1).
 fn immutable(path: &Path) -> String {
     let mut uri = "file:".to_owned();
     for byte in path.as_os_str().as_encoded_bytes() {
@@ -97,22 +97,22 @@ fn immutable(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
-/// Whether something of a database is in the journal beside it.
+/// Whether the journal beside a database holds changes of it.
 fn has_journal(path: &Path) -> bool {
     let mut journal = path.as_os_str().to_owned();
     journal.push("-wal");
     std::fs::metadata(journal).is_ok_and(|found| found.len() > 0)
 }
 
-/// Opens a store of this version to be read only, and changes nothing of it.
+/// Opens a store of this version read-only, without changing the file.
 pub(crate) fn open_to_read(path: &Path) -> Result<Connection, StoreError> {
     check_place(path)?;
     if !path.exists() {
         let path = path.to_owned();
         return Err(StoreError::Missing { path });
     }
-    // One with a journal beside it can only be read with that, and who may not write
-    // cannot take it away again.
+    // A database with a journal beside it can only be read with that journal, which a reader
+    // without write permission cannot remove again.
     let access = match has_write_ahead_log(path) {
         true => OpenFlags::SQLITE_OPEN_READ_WRITE,
         false => OpenFlags::SQLITE_OPEN_READ_ONLY,
@@ -133,8 +133,8 @@ fn has_write_ahead_log(path: &Path) -> bool {
     read.is_ok() && header[18] == 2
 }
 
-/// Whether a store may be there, as far as it is told without opening it: a database
-/// says for itself whose it is.
+/// Checks that a path may be that of a store, as far as can be told without opening a database,
+/// which is checked when it is opened.
 pub(crate) fn check_place(path: &Path) -> Result<(), StoreError> {
     let path = path.to_owned();
     match look(&path) {
@@ -145,7 +145,7 @@ pub(crate) fn check_place(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// A store that lives as long as its connection.
+/// Opens a store in memory, which lives as long as its connection.
 pub(crate) fn open_in_memory() -> Result<Connection, StoreError> {
     let path = Path::new(":memory:");
     let connection = Connection::open_in_memory().map_err(|e| failure("open", path, e))?;
@@ -154,8 +154,7 @@ pub(crate) fn open_in_memory() -> Result<Connection, StoreError> {
 
 fn prepare(mut connection: Connection, path: &Path) -> Result<Connection, StoreError> {
     let fail = |error| failure("open", path, error);
-    // In one transaction: another process may be making the store between two
-    // questions.
+    // One transaction for all: another process may be creating the store between two queries.
     let snapshot = connection.unchecked_transaction().map_err(fail)?;
     let found = state(&snapshot, path)?;
     snapshot.finish().map_err(fail)?;
@@ -168,14 +167,14 @@ fn prepare(mut connection: Connection, path: &Path) -> Result<Connection, StoreE
         }
     }
     write_ahead(&connection).map_err(fail)?;
-    // A row on the host bench costs minutes to hours: sync each to the disk.
+    // A row on the host bench costs minutes to hours, so each is synced to the disk.
     let lasting = "PRAGMA synchronous = full; PRAGMA foreign_keys = on";
     connection.execute_batch(lasting).map_err(fail)?;
     Ok(connection)
 }
 
-/// Lets readers not block the writer, nor the writer readers. While others open
-/// the store for the first time too, `SQLite` refuses this without waiting.
+/// Switches to a write-ahead log, so that readers and the writer do not block each other. While
+/// other processes open the store for the first time too, `SQLite` refuses this without waiting.
 fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
@@ -237,7 +236,7 @@ fn create(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(fail)?;
-    // Another process may have been quicker between the first look and the lock.
+    // Another process may have created the store between the first look and the lock.
     if state(&transaction, path)? == State::Empty {
         transaction
             .execute_batch(concat!(
@@ -255,7 +254,7 @@ fn create(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     transaction.commit().map_err(fail)
 }
 
-/// What leads from each version to the next, the oldest first.
+/// The migrations from each version to the next, the oldest first.
 const MIGRATIONS: [&str; 5] = [
     include_str!("migrate_1_to_2.sql"),
     include_str!("migrate_2_to_3.sql"),
@@ -264,10 +263,10 @@ const MIGRATIONS: [&str; 5] = [
     include_str!("migrate_5_to_6.sql"),
 ];
 
-/// Brings a store of an older version up to this one, all or nothing.
+/// Migrates a store of an older version to this one, all or nothing.
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let fail = |error| failure("bring the tables up to date", path, error);
-    // A table is replaced while others refer to it by name.
+    // Tables are replaced while others refer to them by name.
     connection
         .pragma_update(None, "foreign_keys", false)
         .map_err(fail)?;
@@ -305,7 +304,7 @@ fn check(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// Why a file cannot be opened as a store: `SQLite` says no more than that it cannot.
+/// The reason why a file cannot be opened as a store: `SQLite` only says that it cannot.
 fn unwritable(path: &Path, source: &rusqlite::Error) -> StoreError {
     let parent = path
         .parent()
@@ -326,7 +325,7 @@ fn unwritable(path: &Path, source: &rusqlite::Error) -> StoreError {
     StoreError::Unwritable { path, why }
 }
 
-/// The error that tells the user most about an `SQLite` failure.
+/// The most useful error for an `SQLite` failure.
 pub(crate) fn failure(action: &'static str, path: &Path, source: rusqlite::Error) -> StoreError {
     let path: PathBuf = path.to_owned();
     match source.sqlite_error_code() {
@@ -335,7 +334,7 @@ pub(crate) fn failure(action: &'static str, path: &Path, source: rusqlite::Error
             path,
             detail: source.to_string(),
         },
-        // A value that is not what was written there.
+        // A value differs from what was written there.
         None if is_another_value(&source) => StoreError::Corrupt {
             path,
             detail: source.to_string(),
@@ -353,7 +352,7 @@ pub(crate) fn failure(action: &'static str, path: &Path, source: rusqlite::Error
     }
 }
 
-/// Carries out a statement; how many rows it changed.
+/// Executes a statement, and returns how many rows it changed.
 pub(crate) fn execute(
     connection: &Connection,
     path: &Path,

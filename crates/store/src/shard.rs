@@ -1,64 +1,63 @@
-//! A part of a run: so many machines, or one after the other, do it together.
+//! A shard of a run: one of several parts, done on several machines or one after the other.
 
 use std::fmt;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Which part of a run: this one of so many. Which experiments it has, whoever cuts the
-/// run decides.
+/// One of so many shards of a run. The planner decides which experiments belong to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shard {
     index: u32,
     count: NonZero<u32>,
 }
 
-/// Words that are no shard.
+/// The reason why a word is no shard.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShardError {
     /// The word is not two numbers with a slash between them.
     #[error("a shard is its number and how many there are: 0/8 is the first of eight")]
     Form,
-    /// The number is that of no shard, as there are fewer; this many.
+    /// The number is too large for this count of shards.
     #[error("shards count from 0: the last of {0} is {last}/{0}", last = .0.get() - 1)]
     Behind(NonZero<u32>),
-    /// There are more than anybody puts together.
+    /// The count is above the largest one.
     #[error("{0} shards are more than {most}", most = Shard::MOST)]
     Many(NonZero<u32>),
 }
 
 impl Shard {
-    /// The most shards of a run: somebody lists them all.
+    /// The largest number of shards of a run: they are listed at some points.
     pub const MOST: u32 = 1_000_000;
 
-    /// Shard number `index`, from 0, of `count`. `None` where there are not so many, and where
-    /// `count` is beyond [`Self::MOST`].
+    /// Shard number `index`, from 0, of `count`. `None` where `index` is not below `count`, and
+    /// where `count` is beyond [`Self::MOST`].
     #[must_use]
     pub fn new(index: u32, count: NonZero<u32>) -> Option<Self> {
         (index < count.get() && count.get() <= Self::MOST).then_some(Self { index, count })
     }
 
-    /// Its number, from 0.
+    /// The shard's number, from 0.
     #[must_use]
     pub const fn index(self) -> u32 {
         self.index
     }
 
-    /// How many there are.
+    /// The number of shards of the run.
     #[must_use]
     pub const fn count(self) -> NonZero<u32> {
         self.count
     }
 
-    /// The name of its file where none is given: `shard-03-of-64.db`, so that a list of
-    /// them is in order.
+    /// The default name of the shard's file, `shard-03-of-64.db`, so that a list of the files
+    /// is in order.
     #[must_use]
     pub fn file_name(self) -> String {
         let digits = (self.count.get() - 1).to_string().len();
         format!("shard-{:0digits$}-of-{}.db", self.index, self.count)
     }
 
-    /// Where a shard that will be `file` is kept until it is whole.
+    /// The path at which the shard that will be `file` is kept until it is whole.
     #[must_use]
     pub fn part_of(file: &Path) -> PathBuf {
         let mut name = file.as_os_str().to_owned();

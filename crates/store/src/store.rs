@@ -24,40 +24,39 @@ pub const LATEST: &str = "latest";
 /// The class of notes in which the audit says what it could judge.
 pub const AUDIT_NOTE_CLASS: &str = "audit";
 
-/// Notes of a run as a whole that merging takes over. The audit's are made anew
-/// for the merged run.
+/// The SQL condition for the notes of a run as a whole that merging takes over. The audit's notes
+/// are made again for the merged run.
 const OF_THE_WHOLE: &str = "experiment IS NULL AND class <> 'audit'";
 
 /// A statement about a run: the accuracy of a class of jobs, an ablation, a
 /// remark.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AccuracyNote {
-    /// The class of measurements it speaks of (`random-read`); any other word
-    /// makes it a remark on the whole run.
+    /// The class of measurements that it is about (`random-read`); any other word makes it a remark
+    /// on the whole run.
     pub class: String,
     /// A heading for people: `Random reads`.
     pub title: String,
-    /// What was fitted on what, in words.
+    /// The statement: what was fitted on what, in words.
     pub statement: String,
-    /// Declared accuracy, percent of the value, either way; `None` where none
-    /// is declared. Of several notes the first that names the class, the
-    /// subject and the job counts.
+    /// The declared accuracy, percent of the value, either way; `None` where none is declared. The
+    /// first note that names the class, the subject and the job counts.
     pub declared_percent: Option<f64>,
-    /// The subjects it speaks of; empty means every one.
+    /// The subjects that it is about; empty for all.
     pub subjects: Vec<String>,
-    /// The names of the jobs it speaks of; empty means every one.
+    /// The names of the jobs that it is about; empty for all.
     pub jobs: Vec<String>,
 }
 
-/// A run with what a list of runs shows.
+/// A run with the columns of a list of runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunSummary {
-    /// Its number, for the other calls.
+    /// The run's number, for the other calls.
     #[serde(skip)]
     pub id: RunId,
     /// The run itself.
     pub run: Run,
-    /// Rows measured so far.
+    /// The number of rows measured so far.
     pub measurements: u64,
     /// The subjects measured so far, in order of appearance.
     pub subjects: Vec<String>,
@@ -70,7 +69,7 @@ pub struct Store {
     path: PathBuf,
 }
 
-/// A look at a store in which nothing changes; see [`Store::snapshot`].
+/// A fixed view of a store; see [`Store::snapshot`].
 #[derive(Debug)]
 pub struct Snapshot<'a> {
     _reading: Option<Transaction<'a>>,
@@ -96,8 +95,8 @@ impl Store {
         Self::opened(path.as_ref(), schema::open)
     }
 
-    /// Opens the store in the file `path`, which must be there. Where it may not be written
-    /// to, it can be read all the same.
+    /// Opens the store in the file `path`, which must exist. A file without write permission can
+    /// still be read.
     ///
     /// # Errors
     /// As [`Store::open`], and where there is no such file.
@@ -113,12 +112,12 @@ impl Store {
         }
     }
 
-    /// Opens the store in the file `path`, of which nothing can be changed.
+    /// Opens the store in the file `path`, which cannot be written to.
     pub(crate) fn open_unwritable(path: &Path) -> Result<Self, StoreError> {
         Self::opened(path, schema::open_unwritable)
     }
 
-    /// Opens the store in the file `path` to be read only; nothing of it is changed.
+    /// Opens the store in the file `path` read-only, without changing the file.
     ///
     /// # Errors
     /// As [`Store::open_existing`], and where the store is of an older version.
@@ -126,18 +125,18 @@ impl Store {
         Self::opened(path.as_ref(), schema::open_to_read)
     }
 
-    /// Closes the store and gives its file another name, once all of it is on the disk:
-    /// under that name it is there as a whole, or not at all. What had the name is gone.
+    /// Closes the store and renames its file, once all of it is on the disk: under the new name it
+    /// exists as a whole, or not at all. An earlier file of that name is replaced.
     ///
     /// # Errors
-    /// Others have it open, or the disk does not take it.
+    /// Another process has the store open, or the disk does not take it.
     pub fn move_to(self, path: &Path) -> Result<(), StoreError> {
         let Self {
             connection,
             path: from,
         } = self;
         let fail = |error| failure("close", &from, error);
-        // One file, without a journal beside it.
+        // The store becomes one file, without a journal beside it.
         connection
             .pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))
             .map_err(fail)?;
@@ -149,8 +148,8 @@ impl Store {
         })
     }
 
-    /// Checks that [`Store::open`] finds at `path` what may be or become a store, and
-    /// touches nothing.
+    /// Checks that [`Store::open`] finds at `path` a file that may be or become a store,
+    /// and touches nothing.
     ///
     /// # Errors
     /// There is a file of another kind, or no file but a folder, a pipe, a device.
@@ -158,7 +157,7 @@ impl Store {
         schema::check_place(path.as_ref())
     }
 
-    /// A store in memory that is gone when dropped.
+    /// Opens a store in memory, which is gone when dropped.
     ///
     /// # Errors
     /// No memory.
@@ -169,14 +168,14 @@ impl Store {
         })
     }
 
-    /// The store's file; `:memory:` for one without.
+    /// The path of the store's file; `:memory:` for a store without one.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Holds the store as it is now: what others write meanwhile shows in no answer until
-    /// this is dropped. Where one is held already, that one counts.
+    /// Takes a snapshot of the store: until it is dropped, answers do not show what other processes
+    /// write meanwhile. An earlier snapshot that is still held stays in force.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -186,7 +185,7 @@ impl Store {
         }
         let fail = |error| failure("read", &self.path, error);
         let reading = self.connection.unchecked_transaction().map_err(fail)?;
-        // SQLite takes its hold with the first question.
+        // SQLite begins its snapshot with the first query.
         let first = "SELECT count(*) FROM sqlite_schema";
         let asked = reading.query_row(first, [], |_| Ok(()));
         asked.map_err(fail)?;
@@ -195,7 +194,7 @@ impl Store {
         })
     }
 
-    /// Every run, the one begun last first.
+    /// All runs, the latest first.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -211,7 +210,7 @@ impl Store {
         .collect()
     }
 
-    /// The run of this name; `latest` is the one begun last.
+    /// Finds the run of this name; `latest` is the one begun last.
     ///
     /// # Errors
     /// There is no such run, or the file cannot be read.
@@ -232,8 +231,8 @@ impl Store {
         }
     }
 
-    /// Nobody remembers a run's name to the second: those that have the words in them are
-    /// told.
+    /// The error for an unknown name: it lists the runs that have the words in their names, as
+    /// users do not remember names to the second.
     fn no_such_run(&self, name: &str) -> StoreError {
         let path = self.path.clone();
         let runs = match self.runs() {
@@ -263,7 +262,7 @@ impl Store {
         self.measurements_of(run.into())
     }
 
-    /// Those of one experiment, or the whole run's.
+    /// The measurements of one experiment, or of the whole run.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -313,7 +312,7 @@ impl Store {
         self.settings_before(run, u32::MAX)
     }
 
-    /// Those of the experiments before this one, by their positions.
+    /// The settings of the experiments before this one, by their positions.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -327,7 +326,7 @@ impl Store {
         )
     }
 
-    /// A run's statements in the order in which they were added.
+    /// A run's notes in the order in which they were added.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -335,8 +334,7 @@ impl Store {
         self.notes_where(run, "TRUE")
     }
 
-    /// Those of the run as a whole, and not of one of its experiments. What the audit says
-    /// is left out.
+    /// The notes on the run as a whole, and not on one of its experiments, without the audit's.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -1,9 +1,8 @@
-//! Text from others, to be shown: names in files and stores, what tools print, paths.
+//! Foreign text made safe to show: names in files and stores, output of tools, paths.
 //!
-//! A terminal obeys control characters wherever they come from, and what turns the
-//! direction of writing around, or has no width, makes a text look like another one. All
-//! of these are shown as Rust writes them, `\u{1b}`, and bytes that are no UTF-8 as
-//! `\xff`.
+//! A terminal obeys control characters wherever they come from, and characters that reverse the
+//! direction of writing, or have no width, make a text look like another one. All of these are
+//! shown as Rust writes them, `\u{1b}`, and bytes that are no UTF-8 as `\xff`.
 
 mod each;
 
@@ -13,8 +12,8 @@ pub use raidlab_units::{acts, visible, visible_bytes, visible_lines, visible_pat
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// A text of JSON with everything that acts written as JSON writes it, `\u009b`: what it
-/// says stays the same. Line ends, between values, stay.
+/// JSON text with every such character escaped as in JSON, `\u009b`: its meaning stays the same.
+/// Line ends, between values, stay.
 #[must_use]
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     let is_bad = |letter| acts(letter) && letter != '\n';
@@ -34,8 +33,8 @@ pub fn visible_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// What a terminal is sent: as [`visible_lines`], but for the sequences that set colours
-/// and weights (`ESC [ … m`), which are ours.
+/// Text for a terminal: as [`visible_lines`], but the sequences that set colours and weights
+/// (`ESC [ … m`), which are ours, are kept.
 #[must_use]
 pub fn visible_styled(text: &str) -> Cow<'_, str> {
     let style = |rest: &str| {

@@ -1,4 +1,4 @@
-//! What every kind of array can be asked for.
+//! The interface of all kinds of arrays.
 
 use raidlab_shell::{Command, Target, TargetError, Watched};
 use raidlab_units::Bytes;
@@ -27,7 +27,7 @@ pub use described::Described;
 pub(crate) use error::Result;
 pub use error::SystemError;
 
-/// What runs on the machine, as far as arrays differ by it.
+/// The operating systems that arrays distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OperatingSystem {
@@ -40,19 +40,19 @@ pub enum OperatingSystem {
 /// A disk, partition or loop device that is to be a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Its device node: `/dev/sdb`, `/dev/loop3`, `/dev/ada2`.
+    /// The device node: `/dev/sdb`, `/dev/loop3`, `/dev/ada2`.
     pub device: String,
     /// The size of the whole device.
     pub size: Bytes,
-    /// For a loop device the file behind it.
+    /// The file behind a loop device.
     pub backing: Option<String>,
-    /// Whether it was taken out and not put back: the array must not find it again by
-    /// itself, where its device is still there.
+    /// Whether the member was removed and not put back: the array must not find it again by itself
+    /// while its device still exists.
     pub away: bool,
 }
 
 impl Member {
-    /// One that was found as a member of an array.
+    /// A member of an array that was found on a machine.
     pub(crate) fn found(device: impl Into<String>, size: Bytes) -> Self {
         Self {
             device: device.into(),
@@ -67,25 +67,25 @@ impl Member {
 /// members in the order of their slots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Built {
-    /// Unique on the machine, made of letters, digits and `-`, at most 15
-    /// characters: `raidlab0`. Pools, volume groups and arrays get this name.
+    /// The name, unique on the machine, made of letters, digits and `-`, at most 15 characters:
+    /// `raidlab0`. Pools, volume groups and arrays get this name.
     pub name: String,
     /// The members, slot by slot.
     pub members: Vec<Member>,
-    /// Where data sets and file systems of the array itself (ZFS, btrfs) are
-    /// mounted: an existing or creatable folder.
+    /// The mount point of data sets and file systems of the array itself (ZFS, btrfs): an existing
+    /// or creatable folder.
     pub folder: String,
 }
 
 impl Built {
-    /// A member was taken out, or put back.
+    /// Records that a member was removed, or put back.
     pub fn set_away(&mut self, slot: usize, away: bool) {
         if let Some(member) = self.members.get_mut(slot) {
             member.away = away;
         }
     }
 
-    /// The members that are there beside this one.
+    /// The other members that are present.
     fn others(&self, slot: usize) -> impl Iterator<Item = &Member> {
         let others = self.members.iter().enumerate();
         others
@@ -98,7 +98,7 @@ impl Built {
         self.members.iter().any(|member| member.device == device)
     }
 
-    /// One that was found on a machine, mounted nowhere.
+    /// An array that was found on a machine, mounted nowhere.
     pub(crate) fn found(name: impl Into<String>, members: Vec<Member>) -> Self {
         Self {
             name: name.into(),
@@ -108,7 +108,7 @@ impl Built {
     }
 }
 
-/// How the finished array is used.
+/// The way in which the finished array is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
     /// A block device: jobs run on it, or a file system is made on it.
@@ -120,18 +120,18 @@ pub enum Access {
     Export(String),
 }
 
-/// A program or kernel module without which nothing goes.
+/// A required program or kernel module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Need {
-    /// A program that must be found.
+    /// A program that must be installed.
     Program {
         /// The name that it is called by: `mdadm`.
         name: &'static str,
-        /// How Debian installs it: `apt-get install mdadm`; empty where it is
-        /// part of the system.
-        apt: &'static str,
-        /// How FreeBSD installs it: `pkg install fio`; empty where it is part
+        /// The package by which Debian installs it: `apt-get install mdadm`; empty where it is part
         /// of the system.
+        apt: &'static str,
+        /// The package by which FreeBSD installs it: `pkg install fio`; empty where it is
+        /// part of the system.
         pkg: &'static str,
     },
     /// A file system or driver that the kernel must have or be able to load:
@@ -140,7 +140,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// A program of Linux, or one that is a part of FreeBSD.
+    /// A program of Linux that is installed as a package, or is a part of FreeBSD.
     pub(crate) const fn program(name: &'static str, apt: &'static str) -> Self {
         Self::Program { name, apt, pkg: "" }
     }
@@ -151,31 +151,31 @@ impl Need {
 pub enum Health {
     /// Every member is in place and up to date.
     Optimal,
-    /// Redundancy is missing, data is not.
+    /// Redundancy is lost, but data are complete.
     Degraded,
-    /// Data cannot be had.
+    /// Data are lost or inaccessible.
     Failed,
 }
 
-/// One member's state, in mdadm's words as far as they reach.
+/// The state of one member, in mdadm's words where these suffice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberState {
     /// The member's content is up to date.
     InSync,
     /// The member is present, and its content is being rebuilt.
     Recovering,
-    /// Present, idle until it is needed.
+    /// The member is present, idle until it is needed.
     Spare,
     /// The member is present, and was given up after errors.
     Faulty,
-    /// The slot has no member, or one that is gone.
+    /// The slot has no member, or its member is gone.
     Missing,
 }
 
-/// What kind of background copying goes on.
+/// The kind of background copying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncKind {
-    /// All members are made equal after creation or a crash.
+    /// All members are made equal, after creation or a crash.
     Resync,
     /// A member is rebuilt (ZFS: resilver; gmirror: synchronizing).
     Recovery,
@@ -185,19 +185,19 @@ pub enum SyncKind {
     Reshape,
 }
 
-/// Background copying that goes on.
+/// The state of background copying that is under way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SyncStatus {
     /// The kind of background copying.
     pub kind: SyncKind,
-    /// How far it is, 0 to 100; `None` where it waits to begin.
+    /// The progress, 0 to 100 percent; `None` where it waits to begin.
     pub percent: Option<f64>,
-    /// What 100 percent are on each member, where the system tells.
+    /// The bytes of each member that make 100 percent, where the system reports them.
     pub member: Option<Bytes>,
 }
 
 impl SyncStatus {
-    /// What is told where the members' size is not.
+    /// The status where the members' size is not reported.
     pub(crate) const fn of(kind: SyncKind, percent: Option<f64>) -> Self {
         Self {
             kind,
@@ -210,69 +210,69 @@ impl SyncStatus {
 /// The state of an array at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArrayStatus {
-    /// What the system says of the array as a whole.
+    /// The health of the array as a whole.
     pub health: Health,
     /// The state of each member, in the order of the slots.
     pub members: Vec<MemberState>,
-    /// What is copied in the background; `None` when nothing is.
+    /// The background copying; `None` when there is none.
     pub sync: Option<SyncStatus>,
 }
 
-/// What a cache on disks of its own, before an array, holds and has done.
+/// The state of a cache on disks of its own, before an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheState {
-    /// What was written to it and is not on the disks behind it yet; bcache tells
-    /// it with two digits or a little more.
+    /// The dirty data, written to the cache and not yet to the disks behind it; bcache reports it
+    /// with two digits or a little more.
     pub dirty: Bytes,
-    /// What it has answered since it was attached; `None` where the system does
-    /// not tell at once.
+    /// The counts since the cache was attached; `None` where the system does not report
+    /// them at once.
     pub counts: Option<CacheCounts>,
 }
 
-/// What a cache has done since it was attached.
+/// The counts of a cache since it was attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheCounts {
-    /// Reads of what the cache had.
+    /// Reads that hit the cache.
     pub read_hits: u64,
-    /// Reads that it did not have.
+    /// Reads that missed the cache.
     pub read_misses: u64,
-    /// Writes to what the cache had.
+    /// Writes that hit the cache.
     pub write_hits: u64,
-    /// Writes to what it did not have.
+    /// Writes that missed the cache.
     pub write_misses: u64,
-    /// Blocks that it has taken in.
+    /// Blocks promoted into the cache.
     pub promotions: u64,
-    /// Blocks that it has given up.
+    /// Blocks demoted from the cache.
     pub demotions: u64,
 }
 
-/// How a cache is made to write back all that is dirty in it.
+/// The commands that make a cache write back its dirty data.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WriteBack {
-    /// The commands that begin it; none where the cache does so whenever it has
-    /// nothing else to do.
+    /// The commands that begin the writing back; empty where the cache does so whenever it is idle.
     pub begin: Vec<Command>,
-    /// Those after which the cache goes on as before.
+    /// The commands that return the cache to its mode.
     pub end: Vec<Command>,
 }
 
-/// A setting as it is in force, beside what was asked for.
+/// A setting in force, beside the requested value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadBack {
-    /// The spec's own name for it: `chunk`, `bitmap`, `primarycache`.
+    /// The name of the setting in the spec: `chunk`, `bitmap`, `primarycache`.
     pub name: String,
-    /// What the spec asked for; `None` where it left the system's default.
+    /// The requested value; `None` where the spec left the system's default.
     pub asked: Option<String>,
-    /// The value that the system has in force, with its unit.
+    /// The value in force, with its unit.
     pub found: String,
-    /// Whether what was asked for is in force; true where nothing was asked.
+    /// Whether the requested value is in force; true where none was requested.
     pub applied: bool,
-    /// Where it was read: `/sys/block/md0/md/chunk_size`, `zfs get`.
+    /// The file or command that it was read from: `/sys/block/md0/md/chunk_size`, `zfs get`.
     pub source: String,
 }
 
 impl ReadBack {
-    /// What was found counts as applied where just that was asked for, or nothing was.
+    /// Creates a setting read back; the found value counts as applied if it equals the requested
+    /// one, or none was requested.
     pub(crate) fn new(
         name: &str,
         asked: Option<impl ToString>,
@@ -291,48 +291,48 @@ impl ReadBack {
     }
 }
 
-/// A kind of array of some operating system, with its settings decided: how it is built,
-/// used and taken down. What it is, which members it has and how it fares are
-/// [`Described`], [`ChangeMembers`] and [`ReadState`].
+/// A kind of array of some operating system, with its settings decided: how it is built, used and
+/// taken down. Its description, changes of its members and its state are [`Described`],
+/// [`ChangeMembers`] and [`ReadState`].
 pub trait ArraySystem: Described + ChangeMembers + ReadState + Send + Sync {
-    /// The operating systems it runs on; most run on Linux alone.
+    /// The operating systems that the kind runs on; most run on Linux alone.
     fn runs_on(&self) -> &'static [OperatingSystem] {
         &[OperatingSystem::Linux]
     }
 
-    /// What must be there before anything can be built.
+    /// The programs and modules that are needed before anything can be built.
     fn needs(&self) -> Vec<Need>;
 
-    /// Whether its settings go together and the system takes them, whatever its members: what
-    /// a file is told as it is read, on every bench.
+    /// Checks that the settings are consistent and accepted by the system, whatever the members.
+    /// Files are checked by it when they are read, on every bench.
     ///
     /// # Errors
-    /// The first setting that the system does not take so.
+    /// The first setting that the system does not accept.
     fn check_settings(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Whether so many members of such sizes can be built into it.
+    /// Checks that an array can be built of so many members of these sizes.
     ///
     /// # Errors
     /// Too few or too many members, and as [`ArraySystem::check_settings`].
     fn check(&self, members: &[Member]) -> Result<()>;
 
-    /// The bytes it will hold, roughly: what sizes of jobs are checked
-    /// against before it is built.
+    /// The expected capacity in bytes, roughly: sizes of jobs are checked against it before the
+    /// array is built.
     fn capacity(&self, members: &[Member]) -> Bytes;
 
-    /// The commands that build it, in order; the first ones wipe old
-    /// signatures of the members. They never ask questions.
+    /// The commands that build the array, in order; the first ones wipe old signatures of the
+    /// members. They never ask questions.
     ///
     /// # Errors
     /// As [`ArraySystem::check`].
     fn create(&self, array: &Built) -> Result<Vec<Command>>;
 
-    /// Where it is used once built.
+    /// The access to the array once it is built.
     fn access(&self, array: &Built) -> Access;
 
-    /// Paths that are there as long as the array is. One that is there before it is built
+    /// Paths that exist as long as the array does. One that exists before the array is built
     /// belongs to something else, which must not be taken down in its place.
     fn own_paths(&self, array: &Built) -> Vec<String> {
         match self.access(array) {
@@ -341,8 +341,8 @@ pub trait ArraySystem: Described + ChangeMembers + ReadState + Send + Sync {
         }
     }
 
-    /// The commands that begin a check: all that is there more than once is read and
-    /// compared, and nothing changed.
+    /// The commands that begin a check: all redundant data are read and compared, and
+    /// nothing is changed.
     ///
     /// # Errors
     /// Where the system has no such verb, or none that is known here.
@@ -350,27 +350,26 @@ pub trait ArraySystem: Described + ChangeMembers + ReadState + Send + Sync {
         Err(self.lacks("begin a check", "only md is known to"))
     }
 
-    /// How its cache is made to write back all that is dirty in it; `None` where
-    /// it has no cache.
+    /// The commands that make its cache write back all dirty data; `None` where it has no cache.
     fn write_back(&self, _array: &Built) -> Option<WriteBack> {
         None
     }
 
-    /// The command that stops an array of this kind which the kernel has under another
-    /// name, such as a system gives to what it assembles by itself when it starts; `None`
-    /// for any other device, and where the name is always ours.
+    /// The command that stops an array of this kind that the kernel knows under another name, as
+    /// when the system assembled it by itself at boot; `None` for any other device, and where the
+    /// name is always ours.
     fn stop(&self, _device: &str) -> Option<Command> {
         None
     }
 
-    /// The commands that take it down and leave the members blank; each may
-    /// fail where a crash has left only a part of it, and the rest goes on.
+    /// The commands that take the array down and leave the members blank; each may fail where a
+    /// crash has left only a part of the array, and the rest are run nevertheless.
     fn destroy(&self, array: &Built) -> Vec<Command>;
 }
 
-/// How the members of an array change.
+/// Changes of the members of an array.
 pub trait ChangeMembers: Described {
-    /// The commands that make a member count as failed.
+    /// The commands that declare a member failed.
     ///
     /// # Errors
     /// Where the system has no such verb.
@@ -381,41 +380,39 @@ pub trait ChangeMembers: Described {
         ))
     }
 
-    /// The commands that take a member out; it is failed first where the
-    /// system wants that.
+    /// The commands that remove a member; it is failed first where the system requires that.
     ///
     /// # Errors
-    /// Where the array cannot live without it.
+    /// Where the array cannot work without it.
     fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>>;
 
-    /// The commands that put a member (back) into its slot as if it were new:
-    /// everything is copied onto it.
+    /// The commands that add a member to its slot as if it were new: everything is copied onto it.
     ///
     /// # Errors
     /// Where the system has no such verb.
     fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>>;
 
-    /// The commands that put a member back which was only away for a while:
-    /// the system copies what it missed, where it knows that (bitmap, ZFS).
+    /// The commands that re-add a member that was only away for a while: the system copies what it
+    /// missed, where it knows that (bitmap, ZFS).
     ///
     /// # Errors
     /// Where the system has no such verb.
     fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>>;
 }
 
-/// How an array fares, read without disturbing its disks.
+/// The state of an array, read without disturbing its disks.
 pub trait ReadState {
-    /// What to read for its state: files where there are any, else the
-    /// cheapest command. Reading it each second must not disturb the disks.
+    /// The sources of the state: files where there are any, else the cheapest command. Reading them
+    /// each second must not disturb the disks.
     fn sources(&self, array: &Built) -> Vec<Watched>;
 
-    /// The state out of what [`ReadState::sources`] gave, in their order.
+    /// Interprets the contents of [`ReadState::sources`], in their order.
     ///
     /// # Errors
-    /// When it is not understood or there is no such array.
+    /// When they are not understood or there is no such array.
     fn interpret(&self, array: &Built, contents: &[Option<String>]) -> Result<ArrayStatus>;
 
-    /// The state now.
+    /// Reads the present state.
     ///
     /// # Errors
     /// When it cannot be read or understood.
@@ -424,7 +421,7 @@ pub trait ReadState {
         self.interpret(array, &contents)
     }
 
-    /// What its cache holds and has done; `None` where it has none.
+    /// Reads the state of its cache; `None` where it has none.
     ///
     /// # Errors
     /// When it cannot be read or understood.
@@ -432,23 +429,21 @@ pub trait ReadState {
         Ok(None)
     }
 
-    /// Every setting that matters to a measurement, as it is in force.
+    /// Reads every setting that matters to a measurement, as it is in force.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When a setting cannot be read.
     fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>>;
 
-    /// The names of arrays on the machine, of this kind, that begin with
-    /// `prefix`: what a crash left, with their members' devices, ready for
-    /// [`ArraySystem::destroy`].
+    /// Finds the arrays of this kind on the machine whose names begin with `prefix`: leftovers of a
+    /// crash, with their members' devices, ready for [`ArraySystem::destroy`].
     ///
     /// # Errors
-    /// When the machine cannot be asked.
+    /// When the machine cannot be queried.
     fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>>;
 }
 
-/// The contents of some sources, read one after the other; `None` for those
-/// that are not there.
+/// The contents of some sources, read one after the other; `None` for those that do not exist.
 ///
 /// # Errors
 /// When the machine cannot be reached or a command cannot be started.

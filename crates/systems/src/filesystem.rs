@@ -1,12 +1,10 @@
 //! File systems made on an array's device.
 //!
-//! A file system that is an array itself is no matter of this file: btrfs over
-//! several devices is an [`crate::ArraySpec`], and ZFS data sets belong to
-//! their pool.
+//! File systems that are arrays themselves are not handled here: btrfs over several devices is an
+//! [`crate::ArraySpec`], and ZFS data sets belong to their pool.
 //!
-//! Each program's exit code is checked by whoever runs the commands: `mke2fs`
-//! ends with 1 on an unknown extended option and makes nothing (e2fsprogs
-//! 1.47), as `mkfs.xfs` does.
+//! Each program's exit code is checked by the caller that runs the commands: `mke2fs` ends with 1
+//! on an unknown extended option and makes nothing (e2fsprogs 1.47), as `mkfs.xfs` does.
 //!
 //! ext3 and ext4 are made with `lazy_itable_init=0,lazy_journal_init=0`. The
 //! default leaves their inode tables to be zeroed in the background after the
@@ -22,35 +20,34 @@ use raidlab_shell::{Command, Target};
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
-/// A file system with its options, as a suite's file says it.
+/// A file system with its options, as in a suite's file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileSystemSpec {
-    /// The file system, ext4 or another.
+    /// The type of file system: ext4 or another.
     #[serde(rename = "type")]
     pub kind: FileSystemKind,
-    /// What rows call it; its type's name where none is given.
+    /// The name in rows; by default that of the type.
     pub name: Option<String>,
-    /// Options of the program that makes it, word by word: `["-b", "4096"]`.
+    /// The options of the program that makes it, word by word: `["-b", "4096"]`.
     #[serde(default)]
     pub options: Vec<String>,
-    /// The array's stripe, where the program should not take it from the
-    /// device itself (md and LVM tell it); ext3, ext4 and XFS only.
+    /// The array's stripe, where the program should not read it from the device itself (md and LVM
+    /// report it); ext3, ext4 and XFS only.
     pub stripe: Option<StripeGeometry>,
     /// Options of the mount, one by one: `noatime`.
     #[serde(default)]
     pub mount_options: Vec<String>,
 }
 
-/// What a file system is told of the array below it.
+/// The geometry of the array that a file system is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StripeGeometry {
-    /// The chunk: bytes on one member before the next one's turn, as text
-    /// (`64k`); a multiple of 4 KiB.
+    /// The chunk: consecutive bytes on one member, as text (`64k`); a multiple of 4 KiB.
     #[serde(deserialize_with = "crate::array::spec::chunk")]
     pub chunk: Bytes,
-    /// Members that hold data in each stripe: 3 in a `raid5` of four.
+    /// The number of members that hold data in each stripe: 3 in a `raid5` of four.
     pub data_members: u32,
 }
 
@@ -70,13 +67,13 @@ named! {
     }
 }
 
-/// What ext3 and ext4 are made with unless their own options say otherwise.
+/// The options of ext3 and ext4 that are used unless their own options say otherwise.
 const AT_ONCE: &str = "lazy_itable_init=0,lazy_journal_init=0";
-/// The block of ext3 and ext4 that a stripe is counted in.
+/// The block of ext3 and ext4 in which a stripe is counted, bytes.
 const EXT_BLOCK: u64 = 4096;
 
 impl FileSystemSpec {
-    /// The operating systems it exists on.
+    /// The operating systems on which it exists.
     #[must_use]
     pub const fn runs_on(&self) -> &'static [OperatingSystem] {
         match self.kind {
@@ -85,7 +82,7 @@ impl FileSystemSpec {
         }
     }
 
-    /// What must be there before it can be made.
+    /// The programs and modules that are needed to make it.
     #[must_use]
     pub fn needs(&self) -> Vec<Need> {
         let (name, apt, module) = match self.kind {
@@ -100,11 +97,11 @@ impl FileSystemSpec {
         std::iter::once(program).chain(module).collect()
     }
 
-    /// Whether its options go together.
+    /// Checks that its options are consistent.
     ///
     /// # Errors
-    /// A stripe for a file system that knows none, or one that is no multiple
-    /// of 4 KiB, or a second word on what the stripe decides.
+    /// A stripe for a file system without support for one, or one that is no multiple of 4 KiB, or
+    /// a second option on what the stripe decides.
     pub fn check(&self) -> Result<()> {
         let Some(stripe) = self.stripe else {
             return Ok(());
@@ -131,7 +128,7 @@ impl FileSystemSpec {
     /// Checks the words that a file gives to the programs that make and mount it.
     ///
     /// # Errors
-    /// The first that does more than shape it.
+    /// The first word that does more than shape the file system.
     pub fn check_words(&self) -> Result<(), RefusedWord> {
         let (maker, mount) = match self.kind {
             FileSystemKind::Ext3 | FileSystemKind::Ext4 => (&EXT, EXT_MOUNT),
@@ -143,7 +140,7 @@ impl FileSystemSpec {
         check_mount_options(&[ANY_MOUNT, mount], &self.mount_options)
     }
 
-    /// The commands that make it on a device, blank or not.
+    /// The commands that make the file system on a device, blank or not.
     ///
     /// # Errors
     /// As [`FileSystemSpec::check`].
@@ -183,8 +180,8 @@ impl FileSystemSpec {
         Ok(commands)
     }
 
-    /// mke2fs takes its extended options as one word: ours, the stripe's and
-    /// the file's, which come last and win.
+    /// The extended options of mke2fs, which takes them as one word: ours, the stripe's and the
+    /// file's, which come last and win.
     fn ext_words(&self) -> Vec<String> {
         let mut words = vec!["-F".to_owned(), "-q".to_owned()];
         let mut extended = vec![AT_ONCE.to_owned()];
@@ -209,8 +206,7 @@ impl FileSystemSpec {
         words
     }
 
-    /// The commands that mount it on a folder, which is made where there is
-    /// none.
+    /// The commands that mount it on a folder, which is created if needed.
     #[must_use]
     pub fn mount(&self, device: &str, folder: &str) -> Vec<Command> {
         let mut words = vec!["-t", self.kind.name()];
@@ -225,17 +221,17 @@ impl FileSystemSpec {
         ]
     }
 
-    /// The command that unmounts it.
+    /// The command that unmounts the file system.
     #[must_use]
     pub fn unmount(&self, folder: &str) -> Command {
         Command::changes("umount", [folder])
     }
 
-    /// Every setting that matters to a measurement, as it is in force, of a
-    /// mounted file system.
+    /// Reads every setting of a mounted file system that matters to a measurement, as it
+    /// is in force.
     ///
     /// # Errors
-    /// When it cannot be read, or nothing is mounted there.
+    /// When a setting cannot be read, or nothing is mounted there.
     pub fn settings(
         &self,
         target: &dyn Target,

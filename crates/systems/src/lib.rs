@@ -1,12 +1,10 @@
-//! Arrays and file systems of real operating systems, each behind the same verbs.
+//! Arrays and file systems of real operating systems, each behind the same interface.
 //!
-//! A spec says what to build, as a suite's subject file does. Its
-//! [`ArraySystem`] knows how: which programs it needs, which commands build it
-//! on given members, how its state is read without disturbing it, how a member
-//! is failed, removed and added, which settings are really in force, and how
-//! it is taken down. Systems return commands; they run none that change
-//! anything, so a plan can be shown before it is done. Linux and FreeBSD differ
-//! behind these verbs only.
+//! A spec describes what to build, as in a suite's subject file. Its [`ArraySystem`] knows the
+//! needed programs, the commands that build it on given members, how its state is read without
+//! disturbing it, how a member is failed, removed and added, which settings are really in force,
+//! and how it is taken down. Systems return commands; they run none that change anything, so a plan
+//! can be shown before it is carried out. Linux and FreeBSD differ only behind this interface.
 
 pub mod array;
 pub mod filesystem;

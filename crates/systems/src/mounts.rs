@@ -1,4 +1,4 @@
-//! What is mounted where, with which options.
+//! The mounted file systems, with their mount points and options.
 
 use crate::array::steps::Reader;
 
@@ -13,13 +13,13 @@ pub(crate) struct Mount {
     pub(crate) source: &'static str,
 }
 
-/// Reads `/proc/mounts`: device, folder, type and options, with blanks written
-/// as `\040`. Lines that are none are skipped.
+/// Reads `/proc/mounts`: device, folder, type and options, with blanks written as `\040`. Malformed
+/// lines are skipped.
 pub(crate) fn parse_mounts(text: &str) -> Vec<Mount> {
     parse(text, "/proc/mounts")
 }
 
-/// Reads what FreeBSD's `mount -p` prints: the same columns, set apart by tabs.
+/// Reads the output of FreeBSD's `mount -p`: the same columns, separated by tabs.
 pub(crate) fn parse_mounts_freebsd(text: &str) -> Vec<Mount> {
     parse(text, "mount -p")
 }
@@ -54,11 +54,10 @@ fn unescape(word: &str) -> String {
         })
 }
 
-/// Each asked mount option beside what is in force, and one row with all.
+/// Adds each requested mount option with the value in force, and one row with all options.
 ///
-/// Options that the kernel shows in another form (`compress=zstd` is
-/// `compress=zstd:3`, `defaults` is nothing) count as applied when the shown
-/// one begins with what was asked and goes on with `:`.
+/// Options that the kernel shows in another form (`compress=zstd` is `compress=zstd:3`, `defaults`
+/// is nothing) count as applied when the shown option is the requested one followed by `:`.
 pub(crate) fn check_options(reader: &mut Reader<'_>, asked: &[String], mount: &Mount) {
     let source = mount.source;
     for option in asked.iter().filter(|option| *option != "defaults") {

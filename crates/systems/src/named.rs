@@ -1,6 +1,7 @@
 //! Enumerations whose variants have one word each, for files and for programs.
 
-/// An enumeration that a file has by the words given here, and whose `name` and text they are.
+/// Defines an enumeration whose variants are written in files by the words given here, which are
+/// also their `name` and text.
 macro_rules! named {
     (
         $(#[$meta:meta])*
@@ -13,7 +14,7 @@ macro_rules! named {
         }
 
         impl $name {
-            /// Its word, in files and for the system's programs.
+            /// The variant's word, in files and for the system's programs.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }

@@ -1,10 +1,10 @@
 //! Words that a file gives to the programs that make and mount file systems and pools.
 //!
-//! A subject or a suite may come from anywhere, and these programs run as root. So a
-//! file may shape what is made on the array, and no more: a word that names another
-//! device, file, folder or host, that shares what is made, or that nobody here knows, is
-//! refused by name. The lists hold what shapes; whatever they miss is refused too, so a
-//! new option of a program is harmless until somebody has read what it does.
+//! A subject or a suite may come from anywhere, and these programs run as root. So a file may
+//! only shape what is made on the array: a word that names another device, file, folder or host,
+//! that shares what is made, or that is unknown, is refused by name. The lists hold the options
+//! that only shape; any other is refused, so a new option of a program is harmless until its
+//! effect has been checked.
 
 use raidlab_units::lists;
 use std::collections::BTreeMap;
@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 pub struct RefusedWord {
     /// The word as it was written.
     pub word: String,
-    /// What it does, in words that follow its name.
+    /// The effect of the word, in words that follow its name.
     pub reason: String,
 }
 
-/// Refuses a word for what it does.
+/// Refuses a word for its effect.
 pub(crate) fn refuse<T>(word: &str, reason: impl Into<String>) -> Result<T, RefusedWord> {
     let (word, reason) = (word.to_owned(), reason.into());
     Err(RefusedWord { word, reason })
@@ -34,10 +34,10 @@ fn is_plain(value: &str) -> bool {
     value.len() <= 100 && value.chars().all(letter)
 }
 
-/// Options of a mount: each is a name, or a name and a plain value.
+/// Checks options of a mount: each is a name, or a name and a plain value.
 pub(crate) fn check_mount_options(known: &[&str], options: &[String]) -> Result<(), RefusedWord> {
     for option in options {
-        // A comma would begin another one.
+        // A comma would begin another option.
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         if !known.iter().any(|names| lists(names, name)) {
             return refuse(option, "is no option of a mount that only shapes it");
@@ -52,7 +52,7 @@ pub(crate) fn check_mount_options(known: &[&str], options: &[String]) -> Result<
     Ok(())
 }
 
-/// Properties of a pool, a volume or a data set.
+/// Checks properties of a pool, a volume or a data set.
 pub(crate) fn check_properties(
     known: &str,
     properties: &BTreeMap<String, String>,
@@ -68,7 +68,7 @@ pub(crate) fn check_properties(
     Ok(())
 }
 
-/// The value of a property: one plain word.
+/// Checks the value of a property: one plain word.
 pub(crate) fn check_value(value: &str) -> Result<(), RefusedWord> {
     if is_plain(value) && !value.starts_with('-') {
         return Ok(());
@@ -76,15 +76,15 @@ pub(crate) fn check_value(value: &str) -> Result<(), RefusedWord> {
     refuse(value, ELSEWHERE)
 }
 
-/// What a program that makes file systems may be told.
+/// The options of a program that makes file systems.
 pub(crate) struct Maker {
-    /// Its options of one letter that stand alone.
+    /// The options of one letter without a value.
     pub(crate) flags: &'static str,
-    /// Those that take a value, in the same word or as the next one.
+    /// The options of one letter with a value, in the same word or as the next one.
     pub(crate) valued: &'static str,
     /// Parts of values, before `=`, that name other devices or files.
     pub(crate) places: &'static str,
-    /// Long options, whose values follow `=`.
+    /// The long options, whose values follow `=`.
     pub(crate) long: &'static str,
 }
 
@@ -156,7 +156,7 @@ impl Maker {
         if names_a_place || !is_plain(value) {
             return refuse(word, ELSEWHERE);
         }
-        // mke2fs -e: it is kept in the file system.
+        // mke2fs keeps the value of its option `-e` in the file system.
         if value == "panic" {
             return refuse(word, PANICS);
         }

@@ -5,40 +5,40 @@ use std::fmt;
 /// An option that a tool was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedOption {
-    /// The job's name; `None`: before the first job, for all of them.
+    /// The job's name; `None` for an option before the first job, which is for all jobs.
     pub job: Option<String>,
     /// The option's name as written, without dashes before it.
     pub name: String,
-    /// Its value; `None` where it had none.
+    /// The option's value; `None` where it had none.
     pub value: Option<String>,
 }
 
-/// What is wrong with an option.
+/// The kind of difference between an option as asked and as reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// The tool repeats another value than it was asked for.
+    /// The tool reports another value than the one it was given.
     Changed,
-    /// The tool does not repeat it, though it repeats others.
+    /// The tool does not report the option, though it reports others.
     Missing,
-    /// The tool repeats an option that was not asked for.
+    /// The tool reports an option that was not given.
     Unasked,
-    /// Nothing can be said: the option had no value, fio repeats no options at
-    /// all (before 2.3), or its job is reported under another's name.
+    /// The result is unknown: the option had no value, fio repeats no options at all (before 2.3),
+    /// or its job is reported under the name of another.
     Untold,
 }
 
 /// An option that is not, or not surely, in force as asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The job's name; `None`: an option for all jobs.
+    /// The job's name; `None` for an option of all jobs.
     pub job: Option<String>,
     /// The option's name as asked or as reported.
     pub name: String,
-    /// The value asked for.
+    /// The value that was asked for.
     pub asked: Option<String>,
     /// The value that the tool says it used.
     pub reported: Option<String>,
-    /// How the two values disagree.
+    /// The way in which the two values disagree.
     pub verdict: Verdict,
 }
 

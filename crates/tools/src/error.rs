@@ -1,54 +1,54 @@
-//! Why a tool's output could not be read.
+//! Errors of reading a tool's output.
 
 use crate::Tool;
 use thiserror::Error;
 
-/// Why a tool's output could not be read.
+/// The reason why a tool's output could not be read.
 #[derive(Debug, Error)]
 pub enum ParseError {
-    /// The text has nothing of the tool's in it.
+    /// The text holds no output of the tool.
     #[error("no output of {tool} found: expected {expected}")]
     NoOutput {
-        /// Whose output it should be.
+        /// The tool whose output was expected.
         tool: Tool,
-        /// What it would be known by.
+        /// The mark by which that output would be recognized.
         expected: &'static str,
     },
-    /// A line is not what its place demands.
+    /// A line does not have the form that its place requires.
     #[error("line {line}: expected {expected}, found `{found}`")]
     Line {
-        /// Its number, from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// What should stand there.
+        /// The form that was expected.
         expected: &'static str,
-        /// What stands there, shortened.
+        /// The text that was found, shortened.
         found: String,
     },
-    /// A member of a JSON document is not what its name demands.
+    /// A member of a JSON document does not have the form that its name requires.
     #[error("the JSON that begins in line {line}: `{path}`: expected {expected}, found `{found}`")]
     Member {
-        /// Where the document begins, from 1.
+        /// The line at which the document begins, from 1.
         line: usize,
-        /// The way to the member: `jobs[0].read.io_bytes`.
+        /// The path to the member: `jobs[0].read.io_bytes`.
         path: String,
-        /// What should stand there.
+        /// The form that was expected.
         expected: &'static str,
-        /// What stands there, shortened.
+        /// The text that was found, shortened.
         found: String,
     },
     /// A JSON document is broken or cut off.
     #[error("the JSON that begins in line {line} cannot be read")]
     Json {
-        /// Where the document begins, from 1.
+        /// The line at which the document begins, from 1.
         line: usize,
-        /// What is wrong with it; lines are counted within the document.
+        /// The JSON reader's error, with lines counted within the document.
         #[source]
         source: serde_json::Error,
     },
 }
 
 impl ParseError {
-    /// A line that is wrong; `index` counts from 0.
+    /// The error of a wrong line; `index` counts from 0.
     pub(crate) fn line(index: usize, expected: &'static str, found: &str) -> Self {
         Self::Line {
             line: index + 1,

@@ -1,9 +1,9 @@
-//! What a tool said beside its numbers, by the names that everybody knows.
+//! Facts in a tool's output beside its numbers, under the names of the shared vocabulary.
 
 use crate::result::{Reported, ToolResult};
 use raidlab_results::{Fact, fact};
 
-/// Facts in the order in which they are told. A name occurs once; of several values the
+/// Facts in the order in which they are found. A name occurs once; of several values the
 /// first is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
@@ -12,8 +12,8 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Everything that a result says beside its numbers. Names that the vocabulary does
-    /// not have are kept as `tool.NAME`.
+    /// All facts of a result beside its numbers. Names that are not in the vocabulary are
+    /// kept as `tool.NAME`.
     #[must_use]
     pub fn of(result: &ToolResult) -> Self {
         let mut facts = Self::default();
@@ -49,7 +49,7 @@ impl Facts {
         }
     }
 
-    /// Adds what a tool said by another name.
+    /// Adds a fact that a tool reports under another name.
     pub(crate) fn say(&mut self, name: &str, said: &Reported) {
         self.add(name, &said.value.to_string(), &said.unit);
     }

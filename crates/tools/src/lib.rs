@@ -1,9 +1,9 @@
 //! Benchmark tools: their argument vectors and the reading of their output.
 //!
-//! fio, bonnie++, iozone and dd, of every version and system that is known.
-//! Nothing here runs anything or reads a file: texts come in, and argument
-//! vectors and a [`ToolResult`] go out, the same for every tool: bytes, bytes
-//! per second, nanoseconds, and no number where the tool gave none.
+//! It knows fio, bonnie++, iozone and dd, of every known version and system. Nothing here
+//! runs anything or reads a file: texts come in, and argument vectors and a [`ToolResult`] go
+//! out, the same for every tool: bytes, bytes per second, nanoseconds, and no number where
+//! the tool gave none.
 
 mod asked;
 pub mod bonnie;

@@ -1,41 +1,40 @@
-//! Numbers as tools print them.
+//! Parsers of numbers as tools print them.
 
-/// A finite number with a decimal point.
+/// Parses a finite number with a decimal point.
 pub(crate) fn finite(text: &str) -> Option<f64> {
     let text = text.trim();
-    // `inf`, `nan` and `0x1p3` are numbers to no tool here.
+    // No tool here prints a number as `inf`, `nan` or `0x1p3`.
     text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first))
         .then(|| text.parse::<f64>().ok())
         .flatten()
         .filter(|number| number.is_finite())
 }
 
-/// A number that may end in a percent sign.
+/// Parses a number that may end in a percent sign.
 pub(crate) fn percent(text: &str) -> Option<f64> {
     let text = text.trim();
     finite(text.strip_suffix('%').unwrap_or(text))
 }
 
 /// The whole number nearest to a number from 0 to 2^64.
-// The range is checked.
+// The range was checked above.
 pub(crate) fn whole(number: f64) -> Option<u64> {
     (number.is_finite() && (0.0..1.8e19).contains(&number)).then(|| number.round() as u64)
 }
 
-/// Nanoseconds of a time in seconds.
+/// Converts a time in seconds to nanoseconds.
 pub(crate) fn nanoseconds(seconds: f64) -> Option<u64> {
     whole(seconds * 1e9)
 }
 
-/// A number with a unit behind it: its value, its unit and what one step of
-/// its last digit is worth.
+/// A number with a unit: its value, its unit and the step of its last digit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Measured<'text> {
     /// The number as printed, without its unit.
     pub(crate) value: f64,
     /// One step of the last digit printed: 0.1 in `92.3`.
     pub(crate) step: f64,
-    /// What stands behind it, trimmed.
+    /// The text after the number, trimmed.
     pub(crate) unit: &'text str,
 }
 

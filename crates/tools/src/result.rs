@@ -1,37 +1,36 @@
-//! The one form that every tool's output is brought into.
+//! The common form of every tool's output.
 //!
-//! A number that a tool did not give is `None`, never 0 and never infinite;
-//! where it says why, that is a [`Reported`]. Rates are computed from counts and
-//! time where both are there.
+//! A number that a tool did not give is `None`, never 0 and never infinite; where it says why, the
+//! reason is a [`Reported`]. Rates are computed from counts and time where both are there.
 
 use crate::error::ParseError;
 use crate::{Format, Operation, Tool};
 use std::fmt;
 
-/// What one run of a tool said.
+/// The output of one run of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
-    /// Whose output it is.
+    /// The tool that wrote the output.
     pub tool: Tool,
-    /// In which of its formats it was.
+    /// The format of the output.
     pub format: Format,
     /// The tool's version as it prints it, without its name: `3.33`; empty
     /// where it prints none (dd).
     pub version: String,
     /// The numbers, in the order of the output.
     pub parts: Vec<Part>,
-    /// What the kernel counted per disk while fio ran, arrays and members.
+    /// The kernel's counters per disk while fio ran, for arrays and members.
     pub disks: Vec<DiskUse>,
     /// Options in force, as the tool reports them.
     pub options: Vec<ReportedOption>,
-    /// What else it said, by name.
+    /// Other reported facts, by name.
     pub facts: Vec<Reported>,
     /// Lines that belong to no field: warnings before the JSON, say.
     pub messages: Vec<String>,
 }
 
 impl ToolResult {
-    /// A result without numbers.
+    /// Creates a result without numbers.
     #[must_use]
     pub fn new(format: Format) -> Self {
         Self {
@@ -46,7 +45,7 @@ impl ToolResult {
         }
     }
 
-    /// The result, where something of the tool was there to be read.
+    /// Returns the result if any output of the tool was found.
     pub(crate) fn if_found(self, found: bool, expected: &'static str) -> Result<Self, ParseError> {
         let tool = self.tool;
         match found {
@@ -55,7 +54,8 @@ impl ToolResult {
         }
     }
 
-    /// Takes over another result of the same tool; its jobs and groups are numbered on.
+    /// Appends another result of the same tool; the numbers of its jobs and groups continue those
+    /// of this one.
     pub(crate) fn append(&mut self, mut other: Self) {
         let shift = self
             .facts
@@ -92,8 +92,8 @@ impl ToolResult {
         self.messages.append(&mut other.messages);
     }
 
-    /// Gives flushes the time of their job: no tool tells one of their own, and
-    /// how many there were in it is what can be compared.
+    /// Sets the run time of flushes to that of their job: no tool reports one of their own, and
+    /// their number over it is what can be compared.
     pub(crate) fn time_flushes(&mut self) {
         let times: Vec<_> = self
             .parts
@@ -108,8 +108,7 @@ impl ToolResult {
         }
     }
 
-    /// The first fact of this name about job `job`, or about the whole with
-    /// `None`.
+    /// The first fact of this name about job `job`, or about the whole run with `None`.
     #[must_use]
     pub fn fact(&self, job: Option<u32>, name: &str) -> Option<&Reported> {
         self.facts
@@ -117,8 +116,8 @@ impl ToolResult {
             .find(|fact| fact.job == job && fact.name == name)
     }
 
-    /// How many processes did a part at the same time, where the tool says so; fio's jobs
-    /// are parts of their own.
+    /// The number of processes that did a part at the same time, where the tool reports it; fio's
+    /// jobs are parts of their own.
     #[must_use]
     pub fn processes(&self, part: &Part) -> Option<u32> {
         let own = part.fact(PROCESSES);
@@ -130,28 +129,28 @@ impl ToolResult {
     }
 }
 
-/// The name under which tools say how many processes they had.
+/// The name of the fact with the number of processes of a part.
 pub(crate) const PROCESSES: &str = "processes";
 
-/// One part of the output that has numbers: one operation of one job.
+/// One part of the output with numbers: one operation of one job.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Part {
-    /// Which job of the output, from 0; facts and options of the same job have
+    /// The number of the part's job in the output, from 0; facts and options of the same job have
     /// the same number. Names need not be unique.
     pub job: u32,
     /// The job's name; iozone: `16384k/64k`, file and record size; dd: empty.
     pub label: String,
-    /// What the requests of this part were: reads, writes or another operation.
+    /// The operation of this part's requests.
     pub operation: Operation,
-    /// Bytes of one request or record.
+    /// The size of one request or record, bytes.
     pub block_size_bytes: Option<u64>,
-    /// Bytes of the file or region worked on.
+    /// The size of the file or region worked on, bytes.
     pub file_size_bytes: Option<u64>,
-    /// Requests completed, files handled, seeks made.
+    /// The number of requests completed, files handled, or seeks made.
     pub total_ios: Option<u64>,
-    /// How many bytes were moved in all.
+    /// The number of bytes moved in all.
     pub total_bytes: Option<u64>,
-    /// How long the part took, nanoseconds.
+    /// The duration of the part, nanoseconds.
     pub runtime_ns: Option<u64>,
     /// `total_ios` per second; files or seeks per second.
     pub operations_per_second: Option<f64>,
@@ -160,14 +159,14 @@ pub struct Part {
     /// Processor time as a percentage of one processor, of this part or, with
     /// fio, of its job.
     pub cpu_percent: Option<f64>,
-    /// What is known of latencies, each kind at most once.
+    /// The latencies of the part, each kind at most once.
     pub latencies: Vec<ReportedLatency>,
-    /// What else was said about this part.
+    /// Other facts about this part.
     pub facts: Vec<Reported>,
 }
 
 impl Part {
-    /// A part without numbers.
+    /// Creates a part without numbers.
     #[must_use]
     pub fn new(job: u32, label: impl Into<String>, operation: Operation) -> Self {
         Self {
@@ -178,14 +177,14 @@ impl Part {
         }
     }
 
-    /// Whether it says how fast anything was.
+    /// Whether the part has a rate.
     #[must_use]
     pub const fn has_rate(&self) -> bool {
         self.operations_per_second.is_some() || self.bytes_per_second.is_some()
     }
 
-    /// The latency to report: the one that has percentiles (fio gives them for
-    /// one kind only, by default for completions), else the total, else any.
+    /// The latency to report: the one with percentiles (fio gives them for one kind only, by
+    /// default for completions), else the total, else any.
     #[must_use]
     pub fn latency(&self) -> Option<&ReportedLatency> {
         let of = |kind| self.latencies.iter().find(|latency| latency.kind == kind);
@@ -228,14 +227,14 @@ impl Part {
     }
 }
 
-/// What a latency is the time of.
+/// The interval that a latency measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum LatencyKind {
-    /// From the call to its return (fio `slat`).
+    /// The time from the call to its return (fio `slat`).
     Submission,
-    /// From the call's return to the request's completion (fio `clat`).
+    /// The time from the call's return to the request's completion (fio `clat`).
     Completion,
-    /// From the call to the completion (fio `lat`; bonnie++; iozone `-N`).
+    /// The time from the call to the completion (fio `lat`; bonnie++; iozone `-N`).
     #[default]
     Total,
 }
@@ -243,9 +242,9 @@ pub enum LatencyKind {
 /// Latencies of one kind, in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReportedLatency {
-    /// What is timed.
+    /// The interval that was timed.
     pub kind: LatencyKind,
-    /// How many requests were timed.
+    /// The number of requests that were timed.
     pub samples: Option<u64>,
     /// The mean latency, nanoseconds.
     pub mean_ns: Option<f64>,
@@ -255,14 +254,14 @@ pub struct ReportedLatency {
     pub min_ns: Option<u64>,
     /// The longest latency, nanoseconds.
     pub max_ns: Option<u64>,
-    /// Percentage and the time within which so many ended, rising.
+    /// Pairs of a percentage and the time within which so many requests ended, rising.
     pub percentiles: Vec<(f64, u64)>,
-    /// Time and the number of requests that took it, rising: fio's `json+`.
+    /// Pairs of a time and the number of requests that took it, rising: fio's `json+`.
     pub bins: Vec<(u64, u64)>,
 }
 
 impl ReportedLatency {
-    /// A latency of which nothing is known but its kind.
+    /// Creates a latency of a kind without numbers.
     #[must_use]
     pub fn new(kind: LatencyKind) -> Self {
         Self {
@@ -272,24 +271,23 @@ impl ReportedLatency {
     }
 }
 
-/// What the kernel counted of one disk or array, from fio's `disk_util`.
+/// The kernel's counters of one disk or array, from fio's `disk_util`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiskUse {
     /// The kernel's name: `sdc`, `md1`.
     pub name: String,
     /// The counters of the disk or array itself.
     pub own: DiskCounters,
-    /// Of an array: the means over its members (fio's `aggr_`), the highest
-    /// for `util_percent`.
+    /// The means of an array over its members (fio's `aggr_`), the highest for `util_percent`.
     pub members: Option<DiskCounters>,
 }
 
 /// Counters of a disk over a run, as in `/proc/diskstats`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DiskCounters {
-    /// How many reads the disk completed.
+    /// The number of reads that the disk completed.
     pub read_ios: Option<u64>,
-    /// How many writes the disk completed.
+    /// The number of writes that the disk completed.
     pub write_ios: Option<u64>,
     /// Sectors of 512 bytes read (fio 3.36 and later).
     pub read_sectors: Option<u64>,
@@ -305,7 +303,7 @@ pub struct DiskCounters {
     pub write_ticks_ms: Option<u64>,
     /// Sum of the time in the queue, milliseconds.
     pub in_queue_ms: Option<u64>,
-    /// Part of the time with at least one request under way.
+    /// The percentage of time with at least one request in flight.
     pub util_percent: Option<f64>,
 }
 
@@ -314,35 +312,35 @@ pub struct DiskCounters {
 pub struct ReportedOption {
     /// The job it belongs to, from 0; `None`: all jobs.
     pub job: Option<u32>,
-    /// Its name: `bs`.
+    /// The option's name: `bs`.
     pub name: String,
-    /// Its value as written: `4k`; empty for a switch.
+    /// The value as written: `4k`; empty for a switch.
     pub value: String,
 }
 
 impl ReportedOption {
-    /// An option of a job, or of all jobs.
+    /// Creates an option of a job, or of all jobs.
     pub(crate) fn new(job: Option<u32>, name: &str, value: &str) -> Self {
         let (name, value) = (name.to_owned(), value.to_owned());
         Self { job, name, value }
     }
 }
 
-/// Something that a tool said beside its main numbers.
+/// A fact that a tool reported beside its main numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reported {
-    /// The job it belongs to, from 0; `None`: the whole run.
+    /// The job that it is about, from 0; `None` for the whole run.
     pub job: Option<u32>,
-    /// What it is: `usr_cpu`, `iodepth_level >=64`, `records-in-partial`.
+    /// The name of the fact: `usr_cpu`, `iodepth_level >=64`, `records-in-partial`.
     pub name: String,
-    /// The value, in the unit that the fact names.
+    /// The value, in the fact's unit.
     pub value: ReportedValue,
     /// The unit of a number: `%`, `ms`, `bytes/s`; empty for counts and texts.
     pub unit: String,
 }
 
 impl Reported {
-    /// What a tool says of a job, or of the whole run.
+    /// Creates a fact about a job, or about the whole run.
     #[must_use]
     pub fn new(job: Option<u32>, name: &str, value: impl Into<ReportedValue>, unit: &str) -> Self {
         Self {
@@ -372,7 +370,7 @@ pub enum ReportedValue {
 }
 
 impl ReportedValue {
-    /// As a number, if it is one.
+    /// The value as a number, if it is one.
     #[must_use]
     // Counts here are far below 2^53.
     pub const fn number(&self) -> Option<f64> {

@@ -1,22 +1,22 @@
-//! Titles and classes for jobs that have none: from what a tool says it did.
+//! Titles and classes for jobs that have none, made from a tool's output.
 
 use crate::result::ToolResult;
 
-/// What a group of jobs did, in words and in the terms of tables.
+/// The description of a group of jobs, in words and in the terms of tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Title {
     /// The group in words, for headings and tables: `random read 4 KiB, queue depth 32`.
     pub title: String,
     /// The class of the job, by which rows are grouped: `sequential-read`.
     pub class: String,
-    /// How many I/Os are in flight at most, over all jobs of the group.
+    /// The largest number of I/Os in flight, over all jobs of the group.
     pub queue_depth: u32,
-    /// How many jobs of the group run at the same time.
+    /// The number of jobs of the group that run at the same time.
     pub streams: u32,
 }
 
 impl Title {
-    /// Of a job that does one thing after the other.
+    /// The title of a job that does one operation after the other.
     #[must_use]
     pub fn plain(title: &str, class: &str) -> Self {
         Self {
@@ -28,7 +28,7 @@ impl Title {
     }
 }
 
-/// The words and the largest file of a result; nothing where it names none.
+/// The words with the size of the largest file of a result; the words alone where it has none.
 pub(crate) fn sized(result: &ToolResult, words: &str) -> String {
     let sizes = result.parts.iter().filter_map(|part| part.file_size_bytes);
     sizes
@@ -36,7 +36,7 @@ pub(crate) fn sized(result: &ToolResult, words: &str) -> String {
         .map_or_else(String::new, |bytes| format!("{words}{}", size(bytes)))
 }
 
-/// `4 KiB`: whole numbers of the largest unit that fits.
+/// A size in words, `4 KiB`: a whole number of the largest unit that fits.
 pub(crate) fn size(bytes: u64) -> String {
     let units = [
         (1_u64 << 40, "TiB"),

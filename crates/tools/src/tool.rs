@@ -1,8 +1,8 @@
-//! What is to be known of a benchmark tool, and the list of those that are.
+//! The interface of a benchmark tool, and the list of all tools.
 //!
-//! A tool is a folder of this crate: how it is had, what a file may tell it, what it is
-//! called with, how its output is read, what of that is a row, and what the rest says.
-//! Everybody above asks the [`Tool`]; nobody above knows one by name.
+//! A tool is a folder of this crate: how it is installed, which words a file may give it, what it
+//! is called with, how its output is read, which parts are rows, and which facts it has. All code
+//! above uses [`Tool`]; none names a particular one.
 
 use crate::asked::{AskedOption, Difference};
 use crate::error::ParseError;
@@ -15,95 +15,93 @@ use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
 
-/// How a tool is had, called and understood.
+/// A benchmark tool: how it is installed, called and understood.
 pub trait Benchmark: fmt::Debug + Sync {
     /// The name of the program.
     fn name(&self) -> &'static str;
 
-    /// How it is installed on Debian and its kin.
+    /// The package to install on Debian and its derivatives.
     fn apt(&self) -> &'static str;
 
-    /// How it is installed on FreeBSD.
+    /// The package to install on FreeBSD.
     fn pkg(&self) -> &'static str;
 
-    /// The forms of its output. A text of the tool that is in none of them is read as
-    /// the last, which says what is missing.
+    /// The formats of the tool's output. A text of the tool that is in none of them is read as the
+    /// last, whose error says what is missing.
     fn formats(&self) -> &'static [Format];
 
-    /// Checks the words that a file tells it: only what shapes the load may be said.
+    /// Checks the words that a file gives the tool: only those that shape the load are allowed.
     ///
     /// # Errors
-    /// The index of the first that is wrong, what is, and what would be right.
+    /// The index of the first wrong word, what is wrong, and what would be right.
     fn check(&self, words: &[String]) -> Result<(), (usize, Wrong)>;
 
-    /// Whether suites read its jobs as such, and not word by word: fio's.
+    /// Whether suites parse the tool's jobs, and not just its words: fio's.
     fn has_jobs(&self) -> bool {
         false
     }
 
-    /// Whether it works on files of a file system only.
+    /// Whether the tool works on files of a file system only.
     fn needs_folder(&self) -> bool {
         false
     }
 
-    /// A suite's arguments with what else it must be told to run in a place.
+    /// The call of the tool with a suite's arguments and those that it needs to run in a place.
     ///
     /// # Errors
-    /// Why it cannot run there.
+    /// The reason why it cannot run there.
     fn call(&self, arguments: Vec<String>, place: &Place<'_>) -> Result<Call, String>;
 
-    /// The arguments that it gets first on a machine whose time is read from this clock, where
-    /// it can have another than its own.
+    /// The arguments to put first on a machine whose time is read from this clock, if the tool can
+    /// use another clock than its own.
     fn clock(&self, _source: &str) -> Vec<String> {
         Vec::new()
     }
 
-    /// Which of standard output and standard error has its results.
+    /// Chooses which of standard output and standard error has the tool's results.
     fn output<'text>(&self, standard_output: &'text str, _error: &'text str) -> &'text str {
         standard_output
     }
 
-    /// The line on standard error with which it leaves a job that does not end.
+    /// The line on standard error with which the tool abandons a job that does not end.
     fn gave_up<'text>(&self, _error: &'text str) -> Option<&'text str> {
         None
     }
 
-    /// The options that an argument vector asks it for, where it reports which are in
-    /// force.
+    /// The options that an argument vector gives the tool, if the tool reports which are in force.
     fn asked(&self, _arguments: &[String]) -> Vec<AskedOption> {
         Vec::new()
     }
 
-    /// What was asked and is not in force, or is without being asked.
+    /// The options that were given and are not in force, or are in force without being given.
     fn differences(&self, _asked: &[AskedOption], _result: &ToolResult) -> Vec<Difference> {
         Vec::new()
     }
 
-    /// What its arguments say of the job.
+    /// Adds facts about the job that follow from the arguments.
     fn job_facts(&self, _arguments: &[String], _facts: &mut Facts) {}
 
-    /// The files of the job that its arguments have it read, and those that they have it
-    /// write, as wholes.
+    /// The files that the job reads by its arguments, and those that it writes, as whole files.
     fn files<'word>(&self, _arguments: &'word [String]) -> [Vec<&'word str>; 2] {
         [Vec::new(), Vec::new()]
     }
 
-    /// The option that a fact of the vocabulary is of, where it shapes the load: with another
-    /// value it is another job, and not a repetition.
+    /// The option behind a fact of the vocabulary, if it shapes the load: with another value the
+    /// job is another one, and not a repetition.
     fn load_option<'fact>(&self, _fact: &'fact str) -> Option<&'fact str> {
         None
     }
 
-    /// The runs that a text in one of its forms has, each as its own text, and what is to be
-    /// said of what is left out.
+    /// Splits a text in one of the tool's formats into its runs, each as its own text, with notes
+    /// on what is left out.
     fn runs(&self, _format: &Format, text: &str) -> (Vec<String>, Vec<String>) {
         (vec![text.to_owned()], Vec::new())
     }
 
-    /// Whether a part is a row: one that says that nothing was done is none.
+    /// Whether a part is a row: a part in which nothing was done is not.
     fn is_row(&self, part: &Part) -> bool;
 
-    /// What distinguishes rows of one operation; empty: they are one measurement.
+    /// The name that distinguishes rows of one operation; if empty, they are one measurement.
     fn part_name(&self, _part: &Part) -> String {
         String::new()
     }
@@ -114,52 +112,51 @@ pub trait Benchmark: fmt::Debug + Sync {
         false
     }
 
-    /// Parts of the same number were measured at one time.
+    /// The number of a part's group: parts of the same group were measured at one time.
     fn group(&self, _result: &ToolResult, part: &Part) -> u64 {
         u64::from(part.job)
     }
 
-    /// What such a group is called in the output, if anything.
+    /// The name of a group in the output, if any.
     fn label(&self, _result: &ToolResult) -> Option<String> {
         None
     }
 
-    /// What the output calls the machine or array on which such a group was
-    /// measured, if anything.
+    /// The name in the output of the machine or array on which a group was measured, if any.
     fn measured(&self, _result: &ToolResult) -> Option<String> {
         None
     }
 
-    /// Words for such a group.
+    /// The title of a group.
     fn title(&self, result: &ToolResult) -> Title;
 
-    /// What is said beside the numbers, before the facts one by one.
+    /// Adds the facts that come before those of the output, which are added one by one.
     fn first_facts(&self, _result: &ToolResult, _facts: &mut Facts) {}
 
-    /// One fact, by its name in the vocabulary; false: the vocabulary does not have it.
+    /// Adds one fact under its name in the vocabulary; returns false if it has none.
     fn fact(&self, _said: &Reported, _part: Option<&Part>, _facts: &mut Facts) -> bool {
         false
     }
 
-    /// What follows from the result as a whole.
+    /// Adds the facts that follow from the result as a whole.
     fn last_facts(&self, _result: &ToolResult, _facts: &mut Facts) {}
 }
 
 /// The machine and the folder or device on which a tool runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
-    /// A folder, or a block device or file.
+    /// The path of a folder, or of a block device or file.
     pub path: &'a str,
-    /// The file that is its own there.
+    /// The path of the tool's own file there.
     pub file: &'a str,
 }
 
-/// What a tool is called with.
+/// The call of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The tool's arguments, one word each.
     pub arguments: Vec<String>,
-    /// What it does, where its output does not tell.
+    /// The operation, where the tool's output does not name it.
     pub operation: Option<Operation>,
 }
 
@@ -167,7 +164,7 @@ pub struct Call {
 #[derive(Debug, Clone, Copy)]
 pub struct Tool(pub(crate) &'static dyn Benchmark);
 
-/// All of them, folder by folder; the build finds these.
+/// All tools, in the order of their folders, which the build script finds.
 static ALL: &[Tool] = include!(concat!(env!("OUT_DIR"), "/tools.rs"));
 
 impl Tool {
@@ -177,7 +174,7 @@ impl Tool {
         ALL
     }
 
-    /// Their names, as they are listed to people: `bonnie++, dd, fio or iozone`.
+    /// The names of all tools, in words: `bonnie++, dd, fio or iozone`.
     #[must_use]
     pub fn list() -> String {
         let names: Vec<&str> = ALL.iter().map(|tool| tool.name()).collect();
@@ -188,10 +185,10 @@ impl Tool {
         }
     }
 
-    /// Reads its output in whichever of its forms it is.
+    /// Reads the tool's output in whichever of its formats it is.
     ///
     /// # Errors
-    /// Where it is none, or cannot be read.
+    /// Where it is in no format of the tool, or cannot be read.
     pub fn parse(self, text: &str) -> Result<ToolResult, ParseError> {
         let formats = self.formats();
         let found = formats.iter().find(|format| (format.is_in)(text));
@@ -245,19 +242,19 @@ impl FromStr for Tool {
     }
 }
 
-/// A form of a tool's output.
+/// A format of a tool's output.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
-    /// Its name, unique among all tools: `fio-json`.
+    /// The name of the format, unique among all tools: `fio-json`.
     pub name: &'static str,
     /// The tool that writes it.
     pub tool: Tool,
-    /// How easily another's text is taken for it, from 0: text with dd's records in it
-    /// may be a log of anything. Forms with less are tried first.
+    /// The ease with which a foreign text is taken for this format, from 0: text with dd's records
+    /// in it may be a log of anything. Formats with less looseness are tried first.
     pub looseness: u8,
-    /// Whether a text has it.
+    /// Whether a text is in this format.
     pub is_in: fn(&str) -> bool,
-    /// Reads a text that is known to have it.
+    /// Reads a text that is known to be in this format.
     pub parse: fn(&str) -> Result<ToolResult, ParseError>,
 }
 
@@ -269,13 +266,13 @@ impl PartialEq for Format {
 
 impl Eq for Format {}
 
-/// In which form of which tool's output a text is; `None` where it is none's.
+/// The format of the output in a text; `None` where it is no tool's.
 #[must_use]
 pub fn detect(text: &str) -> Option<Format> {
     detect_all(text).into_iter().next()
 }
 
-/// The same of every tool whose output is in a text, the surest first; of each tool one.
+/// The formats of every tool whose output is in a text, the surest first; one for each tool.
 #[must_use]
 pub fn detect_all(text: &str) -> Vec<Format> {
     let mut formats: Vec<&Format> = ALL.iter().flat_map(|tool| tool.formats()).collect();

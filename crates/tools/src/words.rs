@@ -1,32 +1,32 @@
-//! What a tool may be told by a file.
+//! The words that a file may give a tool.
 //!
-//! Tools run as root, and a file may only shape their load. Every option that
-//! does is in its tool's list; one that names a place takes the job's own (`{target}`, `{file}`,
-//! and below them), and whatever is in no list is refused by name: what writes reports
-//! and locks elsewhere, unmounts, or starts other programs, and what nobody here knows.
+//! Tools run as root, and a file may only shape their load. Every option that does is in its tool's
+//! list; one that names a place takes the job's own (`{target}`, `{file}`, and below them), and an
+//! option in no list is refused by name: one that writes reports and locks elsewhere, unmounts, or
+//! starts other programs, and any unknown one.
 
-/// What follows an option on a tool's command line.
+/// The kind of word that follows an option on a tool's command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// It is a switch: no word follows it.
+    /// No word: the option is a switch.
     Nothing,
     /// A number, a size, a word: no path.
     Value,
-    /// How often all is done again.
+    /// The number of repetitions of the whole run.
     Repetitions,
     /// A folder or file of the job.
     Place,
-    /// Several of them, up to the next option.
+    /// Several such places, up to the next option.
     Places,
 }
 
-/// What is wrong with a word, in words that follow it, and what would be right.
+/// The error of a word, in words that follow it, and what would be right.
 pub type Wrong = (String, &'static str);
 
 const PLACE: &str = "write {target}, {file} or a name below {target}";
 pub(crate) const UNKNOWN: &str = "leave it out: a file gives options that shape the load";
 
-/// Checks words that each stand for themselves.
+/// Checks words one by one, each independent of the others.
 ///
 /// # Errors
 /// The index of the first that is wrong.
@@ -42,7 +42,7 @@ pub(crate) fn each(
 struct Given<'words> {
     option: &'words str,
     takes: Takes,
-    /// Its values, each with the index of the word that it is in.
+    /// The option's values, each with the index of its word.
     values: Vec<(usize, &'words str)>,
 }
 
@@ -75,8 +75,8 @@ pub(crate) fn values<'words>(
     (!own.is_empty()).then_some(values)
 }
 
-/// Reads words as `getopt` will: letters may be joined, and the value of the last may be
-/// too; iozone's `-+x` is one option.
+/// Splits words as `getopt` does: letters may be joined, and so may the value of the last; iozone's
+/// `-+x` is one option.
 fn given(
     words: &[String],
     takes: fn(&str) -> Option<Takes>,
@@ -157,7 +157,7 @@ fn is_own(place: &str) -> bool {
     place == "{file}" || below.is_some_and(is_below)
 }
 
-/// Nothing, or names with slashes before them, none of which leads up.
+/// Whether the rest of a path is empty, or names with slashes before them, none of which leads up.
 fn is_below(rest: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     let mut names = rest.split('/');
@@ -165,8 +165,8 @@ fn is_below(rest: &str) -> bool {
         && names.all(|name| !name.starts_with(['.', '-']) && name.chars().all(plain))
 }
 
-/// Whether a value may be a number, a size, a word, or what stands in braces for one.
-/// The arithmetic of `{memory*2/1024}` has a slash, a path has none in braces.
+/// Whether a value may be a number, a size, a word, or an expression in braces for one. The
+/// arithmetic of `{memory*2/1024}` has a slash, a path has none in braces.
 fn is_plain(value: &str) -> bool {
     let mut braces = false;
     !value.starts_with('-')
@@ -185,7 +185,7 @@ fn is_plain(value: &str) -> bool {
             .any(|place| value.contains(place))
 }
 
-/// Whether some of the digits that stand together are more than a tool can count.
+/// Whether a run of digits in a value is more than a tool can count.
 fn has_huge_number(value: &str) -> bool {
     let numbers = value.split(|letter: char| !letter.is_ascii_digit());
     let mut numbers = numbers.filter(|digits| !digits.is_empty());

@@ -1,10 +1,9 @@
 //! A virtio-blk request: descriptors to meaning (virtio 1.2, 5.2.6).
 //!
-//! A chain has parts that the device reads, then parts that it writes. The first
-//! 16 bytes read say what is wanted, the last byte written takes the status;
-//! between them is data, cut at will. A chain without room for the two cannot even
-//! be refused and ends the run; everything else that is wrong with a request is
-//! answered with an error status.
+//! A chain has parts that the device reads, then parts that it writes. The first 16 bytes to read
+//! are the request's header, the last byte to write takes the status; between them is data, cut at
+//! will. A chain without room for the two cannot even be refused and ends the run; everything else
+//! that is wrong with a request is answered with an error status.
 
 use crate::config::SERIAL_BYTES;
 use crate::drive::{DiskOperation, Io};
@@ -13,16 +12,16 @@ use crate::memory::{GuestMemory, Process};
 use virtio_queue::DescriptorChain;
 use vm_memory::GuestMemoryMmap;
 
-/// Bytes of a request's header.
+/// The size of a request's header, in bytes.
 const HEADER_BYTES: usize = 16;
-/// Bytes of a sector, whatever the disk's blocks.
+/// The size of a sector in bytes, whatever the disk's blocks.
 pub(crate) const SECTOR: u64 = 512;
-/// The most data of a request. Linux sends a few megabytes at most.
+/// The most bytes of data of a request. Linux sends a few megabytes at most.
 const MOST_DATA_BYTES: u64 = 64 << 20;
-/// The most sectors of a discard or of a range to zero: the configuration says so.
+/// The most sectors of a discard or of a range to zero, as the configuration says.
 pub(crate) const MOST_RANGE_SECTORS: u32 = 1 << 16;
 
-/// How a request ended: the status byte.
+/// The status byte, which says how a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     Ok = 0,
@@ -37,14 +36,14 @@ pub(crate) struct Segment {
     pub(crate) length: u32,
 }
 
-/// What a request of the guest's driver asks for.
+/// The operation for which a request of the guest's driver asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Want {
     /// A read, write, flush or discard of the disk.
     Disk(Io),
     /// The disk's serial number (`VIRTIO_BLK_T_GET_ID`).
     Serial,
-    /// Nothing that can be done: the request is refused with this status.
+    /// An operation that cannot be done: the request is refused with this status.
     Nothing(Status),
 }
 
@@ -54,17 +53,17 @@ pub(crate) struct Request {
     /// The chain's first descriptor, by which it is given back.
     pub(crate) head: u16,
     pub(crate) want: Want,
-    /// The data: of the guest for a write, for the guest otherwise.
+    /// The data: from the guest for a write, to the guest otherwise.
     pub(crate) data: Vec<Segment>,
-    /// Where the status byte goes.
+    /// The address at which the status byte goes.
     pub(crate) status_at: u64,
 }
 
-/// What a disk can do and how large it is.
+/// The abilities of a disk, and its size.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Abilities {
     pub(crate) sectors: u64,
-    /// Sectors of a logical block.
+    /// The number of sectors in a logical block.
     pub(crate) block_sectors: u64,
     pub(crate) flush: bool,
     pub(crate) discard: bool,
@@ -72,7 +71,7 @@ pub(crate) struct Abilities {
 }
 
 impl Abilities {
-    /// Whether these sectors are some, whole blocks, and on the disk.
+    /// Whether these sectors are at least one, whole blocks, and on the disk.
     fn allow(&self, start: u64, count: u64) -> bool {
         let end = start.checked_add(count);
         count > 0
@@ -138,7 +137,7 @@ pub(crate) fn read_request(
 
 type Parts = (Vec<Segment>, Vec<Segment>);
 
-/// The chain's parts to read and to write, if it is whole and in order.
+/// Splits the chain into its parts to read and to write, if it is whole and in order.
 fn segments(chain: DescriptorChain<&GuestMemoryMmap>) -> Result<Parts, &'static str> {
     let (mut readable, mut writable) = (Vec::new(), Vec::new());
     let mut goes_on = true;
@@ -156,15 +155,15 @@ fn segments(chain: DescriptorChain<&GuestMemoryMmap>) -> Result<Parts, &'static 
             return Err("has a part to read after one to write");
         }
     }
-    // The iterator ends where the next descriptor is none, lies outside the
-    // memory, or has been seen too often.
+    // The iterator ends where the next descriptor is missing, lies outside the memory, or has been
+    // seen too often.
     if goes_on {
         return Err("does not end");
     }
     Ok((readable, writable))
 }
 
-/// Cuts off the last byte and tells its address.
+/// Cuts off the last byte and returns its address.
 fn take_last_byte(segments: &mut Vec<Segment>) -> Option<u64> {
     while segments.last().is_some_and(|last| last.length == 0) {
         segments.pop();
@@ -203,7 +202,7 @@ fn gather(
     Ok(())
 }
 
-/// The one range of a discard or of a range to zero: first sector, sectors.
+/// Reads the one range of a discard or of a range to zero: first sector, number of sectors.
 fn gather_range(
     segments: &mut Vec<Segment>,
     memory: &GuestMemory,

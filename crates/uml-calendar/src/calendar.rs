@@ -1,12 +1,11 @@
 //! The loop that owns the time.
 //!
-//! Guest and calendar run in turn, never both. While the guest runs, its messages
-//! are served one at a time, because each may change what the next one means. When
-//! it waits, the earliest thing happens: a disk's event, which may interrupt the
-//! guest, or the guest's own next event, for which it is run. At the same time a
-//! disk is first, and of two disks the one with the lower number. The guest may
-//! let its clock run by itself up to the next event of any disk; a kick that makes
-//! a disk's next event earlier is answered only when the guest knows that.
+//! Guest and calendar run in turn, never both. While the guest runs, its messages are served one at
+//! a time, because each may change what the next one means. When it waits, the earliest event
+//! happens: a disk's event, which may interrupt the guest, or the guest's own next event, for which
+//! it is run. At the same time a disk is first, and of two disks the one with the lower number. The
+//! guest may let its clock run by itself up to the next event of any disk; a kick that makes a
+//! disk's next event earlier is answered only when the guest knows that.
 
 mod turns;
 
@@ -30,26 +29,26 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How often the stop flag is looked at while nothing comes.
+/// The time between two looks at the stop flag while no message comes.
 const GLANCE: Duration = Duration::from_millis(100);
-/// The stop flag is looked at not more often than this.
+/// The least time between two looks at the stop flag.
 const SHORTEST_GLANCE: Duration = Duration::from_millis(1);
 
-/// Who wants to know what happens in a run.
+/// An observer of the events of a run.
 pub trait Observer {
-    /// The counters of all disks, as they stand at `at`: each
-    /// [`Options::sample_every`] of virtual time, in order, none left out.
+    /// Takes the counters of all disks, as they stand at `at`: each [`Options::sample_every`] of
+    /// virtual time, in order, none left out.
     fn sample(&mut self, at: Nanos, disks: &[DiskCounters]) {
         let _ = (at, disks);
     }
 
-    /// Is told of each command that has ended.
+    /// Takes the record of each command that has ended.
     fn completed(&mut self, record: &TraceRecord) {
         let _ = record;
     }
 }
 
-/// The observer of a run of which nobody wants to know anything.
+/// The observer of a run that is not observed.
 impl Observer for () {}
 
 /// The calendar of one guest, with its disks.
@@ -80,11 +79,11 @@ enum Source {
 /// The sockets whose messages are waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Awaited {
-    /// The clock's and all drivers'.
+    /// The messages of the clock and of all drivers.
     All,
     /// The messages of the guest's clock alone.
     Clock,
-    /// The clock's, and the answer to an interrupt.
+    /// The messages of the clock, and the answer to an interrupt.
     Interrupted(usize),
 }
 
@@ -127,20 +126,20 @@ impl Calendar {
         Ok(calendar)
     }
 
-    /// The clock's socket: `time-travel=ext:1:PATH`.
+    /// The path of the clock's socket: `time-travel=ext:1:PATH`.
     #[must_use]
     pub fn socket_path(&self) -> &Path {
         &self.path
     }
 
-    /// A device's socket: `virtio_uml.device=PATH:2:NUMBER`. `None` if there is no
-    /// such device.
+    /// The path of a device's socket: `virtio_uml.device=PATH:2:NUMBER`. `None` if there is
+    /// no such device.
     #[must_use]
     pub fn device_path(&self, number: usize) -> Option<&Path> {
         self.devices.get(number).map(Device::path)
     }
 
-    /// The virtual time that it is now.
+    /// The present virtual time.
     #[must_use]
     pub fn now(&self) -> Nanos {
         Nanos(self.now)
@@ -154,33 +153,33 @@ impl Calendar {
         devices.map(|device| device.counters_at(now)).collect()
     }
 
-    /// The digest of all that the disks have done.
+    /// The digest of all the disks' work.
     #[must_use]
     pub fn trace_digest(&self) -> TraceDigest {
         self.digest
     }
 
-    /// What is kept of what the disks hold, in whole pages of 4 KiB: no zeros, and
+    /// The size of the kept contents of the disks, in whole pages of 4 KiB: no zeros, and
     /// no page twice.
     #[must_use]
     pub fn stored(&self) -> Bytes {
         Bytes(self.arena.stored_bytes())
     }
 
-    /// Messages that the guest has sent.
+    /// The number of messages that the guest has sent.
     #[must_use]
     pub fn messages(&self) -> u64 {
         self.messages
     }
 
-    /// Serves a guest until it ends, or cannot go on, or shall not. It takes this
-    /// thread; the guest is a process that somebody else starts and ends. If it is
-    /// still there when this returns, it has lost its clock and its disks: it panics
-    /// when it next looks at them, and should be killed.
+    /// Serves a guest until it ends, or cannot go on, or shall not. It takes this thread;
+    /// the caller starts the guest's process and ends it. If it is still there when this
+    /// returns, it has lost its clock and its disks: it panics when it next looks at them,
+    /// and should be killed.
     ///
     /// # Errors
-    /// When the guest breaks a protocol, when the disks hold more than they may, or
-    /// when the system refuses something.
+    /// When the guest breaks a protocol, when the disks hold more than they may, or when the
+    /// system refuses something.
     pub fn run(&mut self, observer: &mut dyn Observer) -> Result<Outcome, CalendarError> {
         let Some(listener) = self.listener.take() else {
             return Err(CalendarError::UsedUp);
@@ -226,8 +225,8 @@ impl Calendar {
         }
     }
 
-    /// Waits until one of the descriptors has something; false if the patience with
-    /// `guest` is at its end.
+    /// Waits until one of the descriptors has something; returns false if the patience with `guest`
+    /// is at its end.
     fn wait_for_one(
         &self,
         descriptors: &mut [PollFd<'_>],
@@ -243,7 +242,7 @@ impl Calendar {
             let glance = left.clamp(SHORTEST_GLANCE, GLANCE);
             match poll(descriptors, Timespec::try_from(glance).ok().as_ref()) {
                 Ok(0) => {
-                    // Most messages come before anybody looks for the guest.
+                    // Most messages come before there is need to look for the guest.
                     let now = (Instant::now(), kept_waiting());
                     let starved = now.1.saturating_sub(*waited.get_or_insert(now.1));
                     let could_run = now.0.duration_since(looked).saturating_sub(starved);
@@ -303,7 +302,7 @@ impl Calendar {
 
 impl Drop for Calendar {
     fn drop(&mut self) {
-        // A path that somebody else has removed is gone as wanted.
+        // A path that is already removed is gone as wanted.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -1,9 +1,8 @@
 //! Messages over a stream socket, one at a time.
 //!
-//! A stream knows no messages, and file descriptors travel beside its bytes. So
-//! never more is read than the message at hand still lacks: what a message
-//! brought along then belongs to it, and the next one stays in the socket,
-//! where polling sees it.
+//! A stream knows no messages, and file descriptors travel beside its bytes. So never more is read
+//! than the message at hand still lacks: the descriptors that a message brought along then belong
+//! to it, and the next one stays in the socket, where polling sees it.
 
 use rustix::cmsg_space;
 use rustix::io::Errno;
@@ -16,23 +15,22 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// The most descriptors that one message brings: one for each region of a
-/// guest's memory, of which the front-ends have eight.
+/// The most descriptors that one message brings: one for each region of a guest's memory, of which
+/// the front-ends have eight.
 const MOST_DESCRIPTORS: usize = 8;
 
-/// How long a message is, told by its beginning: the bytes of the header until
-/// the header is there, then those of the whole. `None` for a length that no
-/// message has.
+/// A function that tells a message's length by its beginning: the bytes of the header until the
+/// header is there, then those of the whole. `None` for a length that no message has.
 pub(crate) type Framing = fn(&[u8]) -> Option<usize>;
 
-/// A message as it came.
+/// A message as it came, with its descriptors.
 #[derive(Debug, Default)]
 pub(crate) struct Message {
     pub(crate) bytes: Vec<u8>,
     pub(crate) descriptors: Vec<OwnedFd>,
 }
 
-/// What a look into the socket brought.
+/// The result of a look into the socket.
 #[derive(Debug)]
 pub(crate) enum Received {
     /// The message is not complete yet.
@@ -43,7 +41,7 @@ pub(crate) enum Received {
     Closed,
 }
 
-/// Why a socket is of no use any more.
+/// The reason why a socket is of no use any more.
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
     /// The peer announced more bytes than any message has.
@@ -55,7 +53,7 @@ pub enum ChannelError {
     /// The peer has gone, or does not read.
     #[error("the peer takes no messages any more")]
     Gone,
-    /// What the system says.
+    /// The system reports an error of the socket.
     #[error("the socket failed")]
     System(#[source] std::io::Error),
 }
@@ -69,8 +67,7 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// Speaks over `socket`. A peer that reads nothing for `patience` counts as
-    /// gone.
+    /// Makes a channel over `socket`. A peer that reads nothing for `patience` counts as gone.
     pub(crate) fn new(
         socket: OwnedFd,
         framing: Framing,
@@ -85,17 +82,18 @@ impl Channel {
         })
     }
 
-    /// Reads what is there, at most to the end of one message.
+    /// Reads the bytes that are there, at most to the end of one message.
     pub(crate) fn receive(&mut self) -> Result<Received, ChannelError> {
         self.read(RecvFlags::DONTWAIT)
     }
 
-    /// The same, and waits for it, at most as long as [`Self::set_longest_wait`] says.
+    /// Reads in the same way, and waits for bytes, at most as long
+    /// as [`Self::set_longest_wait`] says.
     pub(crate) fn wait(&mut self) -> Result<Received, ChannelError> {
         self.read(RecvFlags::empty())
     }
 
-    /// How long [`Self::wait`] waits for more bytes.
+    /// Sets the time for which [`Self::wait`] waits for more bytes.
     pub(crate) fn set_longest_wait(&self, time: Duration) -> Result<(), ChannelError> {
         let receive = sockopt::Timeout::Recv;
         sockopt::set_socket_timeout(&self.socket, receive, Some(time)).map_err(system)
@@ -180,7 +178,7 @@ fn read_some(
     )?;
     for message in ancillary.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = message {
-            // More than a message may bring are closed again.
+            // Descriptors beyond the most that a message may bring are closed again.
             descriptors
                 .extend(rights.take(MOST_DESCRIPTORS - descriptors.len().min(MOST_DESCRIPTORS)));
         }

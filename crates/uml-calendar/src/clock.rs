@@ -1,5 +1,5 @@
-//! The guest's clock, as the calendar sees it: who runs, until when, and when the
-//! guest wants to run next.
+//! The guest's clock, as the calendar sees it: whose turn it is, until when, and when the guest
+//! wants to run next.
 
 use crate::channel::{Channel, ChannelError, Received};
 use crate::config::Protocol;
@@ -15,14 +15,13 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// A guest that asks for this time or a later one asks for nothing
-/// (`time_travel_sleep` waits until `S64_MAX`).
+/// A time that asks for nothing, as any later one does (`time_travel_sleep` waits until `S64_MAX`).
 pub(crate) const NEVER: u64 = i64::MAX as u64;
 
-/// How long the clock alone is waited for.
+/// The time for which the clock alone is waited for.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// Whose turn it is, the guest's or the calendar's.
+/// The turn, which is the guest's or the calendar's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// The guest boots, and has not sent its first message, START.
@@ -40,20 +39,20 @@ pub(crate) struct Clock {
     processes: Option<Processes>,
     shared: Option<SharedTime>,
     turn: Turn,
-    /// When the guest wants to run, if it has said so.
+    /// The time at which the guest wants to run, if it has said so.
     request: Option<u64>,
-    /// What the guest's clock has shown at last.
+    /// The time that the guest's clock has shown last.
     shown: u64,
     /// The virtual time, in nanoseconds, that the last RUN message told the guest.
     run_at: u64,
-    /// The guest's clock may run before this time.
+    /// The time before which the guest's clock may run.
     free_until: u64,
-    /// The guest has shared a kick.
+    /// Whether the guest has shared a kick.
     kicked: bool,
     sequence: u32,
-    /// Numbers of messages that the guest has still to answer.
+    /// The numbers of messages that the guest has still to answer.
     unanswered: VecDeque<u32>,
-    /// How many messages of the guest's clock have been read.
+    /// The number of messages of the guest's clock that have been read.
     pub(crate) messages: u64,
 }
 
@@ -96,25 +95,25 @@ impl Clock {
         self.turn
     }
 
-    /// When the guest wants to run.
+    /// The time at which the guest wants to run.
     pub(crate) fn request(&self) -> u64 {
         self.request.unwrap_or(u64::MAX)
     }
 
-    /// The guest has still to answer a message.
+    /// Whether the guest has still to answer a message.
     pub(crate) fn owes_answers(&self) -> bool {
         !self.unanswered.is_empty()
     }
 
-    /// Reads what is there and does what it asks; `now` is the calendar's time.
+    /// Reads a message if one is there and does what it asks; `now` is the calendar's time.
     pub(crate) fn serve(&mut self, now: u64, epoch: Nanos) -> Result<(), Halt> {
         let received = self.channel.receive();
         self.obey(received, now, epoch).map(drop)
     }
 
-    /// Waits a glance for a message and does what it asks, where hardly any comes from
-    /// elsewhere: a guest that shares its disks' kicks speaks to the clock alone. False if
-    /// nothing came, or another guest has to be waited for.
+    /// Waits a glance for a message and does what it asks, where hardly any comes from elsewhere: a
+    /// guest that shares its disks' kicks speaks to the clock alone. Returns false if nothing came,
+    /// or another guest has to be waited for.
     pub(crate) fn wait_and_serve(&mut self, now: u64, epoch: Nanos) -> Result<bool, Halt> {
         if !self.kicked {
             return Ok(false);
@@ -161,7 +160,7 @@ impl Clock {
             Operation::GetTimeOfDay => {
                 return self.acknowledge(message.sequence, epoch.0.saturating_add(now));
             }
-            // There is nobody else to hear it.
+            // There is no other guest to hear it.
             Operation::Broadcast => {}
             _ => return Err(unexpected.into()),
         }
@@ -197,7 +196,7 @@ impl Clock {
         }
     }
 
-    /// The guest has stopped. It drops what it was allowed.
+    /// Notes that the guest has stopped. It drops its permission to run.
     fn wait(&mut self, sequence: u32, now: u64) -> Result<(), Halt> {
         self.shown()?;
         self.turn = Turn::Calendar;
@@ -209,7 +208,7 @@ impl Clock {
         }
     }
 
-    /// Looks up when the guest wants to run, where it says so in shared memory.
+    /// Looks up the time at which the guest wants to run, where it says so in shared memory.
     pub(crate) fn see_request(&mut self, now: u64) -> Result<(), Halt> {
         if let Some(shared) = &self.shared {
             self.request = shared.request()?;
@@ -221,8 +220,8 @@ impl Clock {
     }
 
     fn show(&mut self, time: u64) -> Result<(), ClockError> {
-        // It may have been restricted to the very time it shows, by a command that
-        // ends as soon as it comes.
+        // The guest may have been restricted to the very time it shows, by a command that ends as
+        // soon as it comes.
         let granted = self.free_until.saturating_sub(1);
         let allowed = self.run_at.max(self.shown).max(granted);
         if time > allowed {
@@ -235,8 +234,8 @@ impl Clock {
         Ok(())
     }
 
-    /// Moves the kicks that the guest has left in shared memory into `kicks`; they are of
-    /// the time that its clock shows.
+    /// Moves the kicks that the guest has left in shared memory into `kicks`; they are of the time
+    /// that its clock shows.
     pub(crate) fn take_kicks(&mut self, kicks: &mut Vec<Kick>) -> Result<(), Halt> {
         if let Some(shared) = &self.shared {
             shared.take_kicks(kicks)?;
@@ -245,8 +244,8 @@ impl Clock {
         Ok(())
     }
 
-    /// Interrupts the guest, which waits, without a message: it finds that `device` does so
-    /// when it is run, and wants to run now. False where a message has to tell it.
+    /// Interrupts the guest, which waits, without a message: it finds that `device` does so when it
+    /// is run, and wants to run now. Returns false where a message has to tell it.
     pub(crate) fn interrupt(&mut self, device: usize, now: u64) -> Result<bool, Halt> {
         let Some(shared) = &self.shared else {
             return Ok(false);
@@ -258,7 +257,7 @@ impl Clock {
         Ok(found)
     }
 
-    /// What the guest's clock shows while it runs.
+    /// The time that the guest's clock shows while it runs.
     pub(crate) fn shown(&mut self) -> Result<u64, Halt> {
         if let Some(shared) = &self.shared {
             let time = shared.current_time()?;
@@ -283,8 +282,8 @@ impl Clock {
         self.send(&[free.encode(), run.encode()].concat(), &[])
     }
 
-    /// The guest, which runs, may run before `time` only. By messages, it has to
-    /// answer before anything else is said.
+    /// Restricts the guest, which runs, to run before `time` only. By messages, it has to answer
+    /// before anything else is said.
     pub(crate) fn restrict(&mut self, time: u64) -> Result<(), Halt> {
         if time >= self.free_until {
             return Ok(());
@@ -301,7 +300,7 @@ impl Clock {
         self.send(&free.encode(), &[])
     }
 
-    /// Before the guest, which waits, is interrupted: the time is the calendar's.
+    /// Sets the time to the calendar's before the guest, which waits, is interrupted.
     pub(crate) fn before_interrupt(&self, now: u64) -> Result<(), Halt> {
         match &self.shared {
             Some(shared) => Ok(shared.set(now, CALENDAR, now)?),

@@ -1,4 +1,4 @@
-//! What a caller says of the disks and of the run.
+//! The caller's description of the disks and of the run.
 
 use crate::error::CalendarError;
 use crate::faults::ScheduledFault;
@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Bytes of a serial number (virtio 1.2, 5.2.6, `VIRTIO_BLK_T_GET_ID`).
+/// The size of a serial number in bytes (virtio 1.2, 5.2.6, `VIRTIO_BLK_T_GET_ID`).
 pub(crate) const SERIAL_BYTES: usize = 20;
 
-/// Where a disk's times come from.
+/// The model from which a disk's times come.
 #[derive(Debug, Clone)]
 pub struct DiskModel {
     /// A modelled disk, or a way to one that several devices share: all devices of a group
     /// belong to one calendar. A copy of the model is another disk, or the same way.
     pub disk: Attached,
-    /// How much of it is the device's.
+    /// The part of it that is the device's.
     pub capacity: Sectors,
 }
 
@@ -40,30 +40,30 @@ pub struct DeviceConfig {
     /// The size that the guest sees, where that is less than the model's: the
     /// outermost part of the disk.
     pub size: Option<Sectors>,
-    /// Commands that the disk itself queues, at least 1; 32 for SATA. The guest
-    /// should not send more than it would to such a disk
-    /// (`virtio_blk.queue_depth=`): they wait here, for one sweep after the other.
+    /// The number of commands that the disk itself queues, at least 1; 32 for SATA. The guest
+    /// should not send more than it would to such a disk (`virtio_blk.queue_depth=`): they wait
+    /// here, for one sweep after the other.
     pub tags: usize,
-    /// Writes end in the disk's cache, and the guest has to flush it. Without, they
-    /// end on the medium. The guest may change it.
+    /// Whether writes end in the disk's cache, which the guest has to flush. Without, they end on
+    /// the medium. The guest may change it.
     pub write_cache: bool,
-    /// By which the guest knows the disk, at most 20 bytes of ASCII.
+    /// The serial number by which the guest knows the disk, at most 20 bytes of ASCII.
     pub serial: String,
-    /// Bytes of a sector as commands count them: 512 or 4096.
+    /// The size of a sector as commands count them, in bytes: 512 or 4096.
     pub logical_block: Bytes,
-    /// Bytes of a sector on the medium: the logical block's, times a power of two.
+    /// The size of a sector on the medium, in bytes: the logical block's, times a power of two.
     pub physical_block: Bytes,
-    /// The disk takes discards; what was discarded reads as zeros.
+    /// Whether the disk takes discards; discarded sectors read as zeros.
     pub discard: bool,
-    /// The disk takes a range to zero instead of zeros.
+    /// Whether the disk takes a range to zero instead of zeros.
     pub write_zeroes: bool,
-    /// What shall happen to it, in any order.
+    /// The faults that shall happen to it, in any order.
     pub faults: Vec<ScheduledFault>,
 }
 
 impl DeviceConfig {
-    /// A SATA disk with 32 tags, its write cache on, sectors of 512 bytes, without
-    /// discard, and without faults.
+    /// Makes a SATA disk with 32 tags, its write cache on, sectors of 512 bytes, without discard,
+    /// and without faults.
     #[must_use]
     pub fn new(model: DiskModel, serial: impl Into<String>) -> Self {
         Self {
@@ -124,62 +124,60 @@ impl DeviceConfig {
     }
 }
 
-/// How guest and calendar tell each other the time.
+/// The protocol by which guest and calendar tell each other the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Protocol {
-    /// By messages alone: every kernel with external time travel.
+    /// Messages alone, which every kernel with external time travel knows.
     #[default]
     Messages,
-    /// By shared memory as far as possible: Linux 6.11 and later. An older kernel
-    /// would ignore the offer and both would wait for ever.
+    /// Shared memory as far as possible: Linux 6.11 and later. An older kernel would ignore the
+    /// offer and both would wait for ever.
     SharedMemory,
 }
 
-/// How a run goes.
+/// The options of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How the time is told.
+    /// The protocol by which the time is told.
     pub protocol: Protocol,
     /// The time of day at virtual time 0, since 1970.
     pub epoch: Nanos,
-    /// A guest that runs this long of real time without a message is stuck: a
-    /// program that computes without end and makes no system call stops the
-    /// virtual time for ever. Time in which the machine lets it wait for a
-    /// processor, or does not run at all, does not count.
+    /// The real time after which a guest that runs without a message is stuck: a program that
+    /// computes without end and makes no system call stops the virtual time for ever. Time in which
+    /// the machine lets it wait for a processor, or does not run at all, does not count.
     pub patience: Duration,
-    /// The guest asks at least this often of virtual time whether it may go on,
-    /// which is what [`Self::patience`] and [`Self::time_limit`] need. At least
-    /// 1 ns; the run's results do not depend on it.
+    /// The most virtual time between two questions of the guest whether it may go on, which is what
+    /// [`Self::patience`] and [`Self::time_limit`] need. At least 1 ns; the run's results do not
+    /// depend on it.
     pub longest_free_run: Nanos,
-    /// The run ends at this virtual time.
+    /// The virtual time at which the run ends.
     pub time_limit: Option<Nanos>,
-    /// The run ends when a disk that hangs for good has owed an answer for so long of
-    /// virtual time. The guest has its timers and its other disks and would go on, but
-    /// what waits for this disk never ends: a program that gives up waiting would tell of
-    /// work that was not done.
+    /// The virtual time for which a disk that hangs for good may owe an answer before the run ends.
+    /// The guest has its timers and its other disks and would go on, but a wait for this disk never
+    /// ends: a program that gives up waiting would tell of work that was not done.
     pub hung_limit: Nanos,
-    /// The observer gets the counters this often, at least 1 ns.
+    /// The virtual time between two samples of the counters for the observer, at least 1 ns.
     pub sample_every: Nanos,
-    /// Bytes that all disks together may hold, zeros not counted, and of pages that
-    /// are equal one.
+    /// The most bytes that all disks together may hold, without zeros, and equal
+    /// pages counted once.
     pub storage_limit: Bytes,
-    /// Where they are kept; the run's results do not depend on it.
+    /// The place where they are kept; the run's results do not depend on it.
     pub storage: Storage,
-    /// While a disk is busy the guest need not say that it has more for it; the
-    /// device looks for it whenever a command ends. Saves messages, and changes
-    /// arrival times: only for disks that serve in order of arrival.
+    /// Whether the guest need not say that it has more for a disk while that is busy; the device
+    /// looks for it whenever a command ends. Saves messages, and changes arrival times: only for
+    /// disks that serve in order of arrival.
     pub suppress_kicks: bool,
-    /// Where the guest's physical memory begins in its own process: `START` of
-    /// UML's linker script for x86-64.
+    /// The address at which the guest's physical memory begins in its own process: `START` of UML's
+    /// linker script for x86-64.
     pub physical_memory_at: u64,
-    /// Set by somebody else, it ends the run.
+    /// A flag that ends the run when another thread sets it.
     pub stop: Option<Arc<AtomicBool>>,
 }
 
 impl Default for Options {
-    /// Messages, the first second of 2026, a minute of patience, with a hung disk
-    /// the 30 s after which Linux gives up a command of a SATA or SAS disk (`SD_TIMEOUT`),
-    /// a sample each second, 8 GiB in memory.
+    /// The default options: messages, the first second of 2026, a minute of patience, with a hung
+    /// disk the 30 s after which Linux gives up a command of a SATA or SAS disk (`SD_TIMEOUT`), a
+    /// sample each second, 8 GiB in memory.
     fn default() -> Self {
         Self {
             protocol: Protocol::Messages,

@@ -28,15 +28,15 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use virtio_queue::{Queue, QueueT};
 
-/// Entries of the ring: all that virtio_uml has.
+/// The number of entries of the ring: all that virtio_uml has.
 const MOST_ENTRIES: u16 = 256;
 
-/// What a message of the front-end leads to.
+/// The reaction to a message of the front-end.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reaction {
     /// The message is dealt with, and nothing is sent back.
     Done,
-    /// This is to be sent back.
+    /// These bytes are to be sent back.
     Reply(Vec<u8>),
     /// The ring is to be looked at, then the reply sent, if there is one.
     Kick(Option<Vec<u8>>),
@@ -50,7 +50,7 @@ pub(crate) struct Device {
     path: PathBuf,
     listener: UnixListener,
     frontend: Option<Channel>,
-    /// Over which the guest is interrupted.
+    /// The channel over which the guest is interrupted.
     interrupts: Option<Channel>,
     process: Option<Process>,
     process_error: Option<io::Error>,
@@ -61,7 +61,7 @@ pub(crate) struct Device {
     entries: u16,
     base: u16,
     queue: Queue,
-    /// Writes may end in the disk's cache.
+    /// Whether writes may end in the disk's cache.
     write_back: bool,
     abilities: Abilities,
     drive: Drive,
@@ -74,7 +74,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Device `number`, which listens at `path`.
+    /// Makes device `number`, which listens at `path`.
     pub(crate) fn bind(
         number: usize,
         path: PathBuf,
@@ -122,7 +122,7 @@ impl Device {
         &self.path
     }
 
-    /// What to poll: the front-end, or the listener until there is one.
+    /// The descriptor to poll: the front-end's, or the listener's until there is one.
     pub(crate) fn awaited(&self) -> BorrowedFd<'_> {
         match &self.frontend {
             Some(frontend) => frontend.as_fd(),
@@ -130,12 +130,12 @@ impl Device {
         }
     }
 
-    /// A front-end is there.
+    /// Whether a front-end is connected.
     pub(crate) fn is_connected(&self) -> bool {
         self.frontend.is_some()
     }
 
-    /// Where the guest answers interrupts.
+    /// The channel on which the guest answers interrupts.
     pub(crate) fn interrupts(&self) -> Option<&Channel> {
         self.interrupts.as_ref()
     }
@@ -188,7 +188,7 @@ impl Device {
         Ok(())
     }
 
-    /// The front-end has gone: its ring and its memory with it.
+    /// Drops a front-end that has gone, its ring and its memory with it.
     pub(crate) fn disconnect(&mut self) {
         self.frontend = None;
         self.interrupts = None;
@@ -196,7 +196,7 @@ impl Device {
         self.forget_ring();
     }
 
-    /// The ring is no more, and what came from it is given back to none: a later ring may
+    /// Forgets the ring, and gives back none of the requests that came from it: a later ring may
     /// have other requests in the same places.
     fn forget_ring(&mut self) {
         self.queue.set_ready(false);
@@ -218,12 +218,12 @@ impl Device {
         self.drive.counters_at(now)
     }
 
-    /// Since when it owes an answer that will never come.
+    /// The time since when the disk owes an answer that will never come.
     pub(crate) fn owes_for_ever_since(&self) -> Option<Nanos> {
         self.drive.owes_for_ever_since()
     }
 
-    /// Commands that have not been answered.
+    /// The number of commands that have not been answered.
     pub(crate) fn unanswered(&self) -> usize {
         self.drive.in_flight()
     }
@@ -231,7 +231,7 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // A path that somebody else has removed is gone as wanted.
+        // A path that is already removed is gone as wanted.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -1,10 +1,10 @@
 //! A disk behind a device: its queue, its faults, its counters.
 //!
-//! Commands arrive at their times and answers leave at theirs. The disk takes as many
-//! commands as it has tags. Others wait in the queue before it, where the guest lets in more
-//! than that: it has one queue depth for all its disks, the largest of theirs. What waits is
-//! sent in one sweep after the other from the outermost place inwards. Answers that need no
-//! arm (an error of a dead disk, a request that no disk understands) take a constant time.
+//! Commands arrive at their times and answers leave at theirs. The disk takes as many commands as
+//! it has tags. Others wait in the queue before it, where the guest lets in more than that: it has
+//! one queue depth for all its disks, the largest of theirs. The waiting commands are sent in one
+//! sweep after the other from the outermost place inwards. Answers that need no arm (an error of a
+//! dead disk, a request that no disk understands) take a constant time.
 
 use crate::config::DiskModel;
 use crate::faults::{Faults, Health, ScheduledFault};
@@ -12,25 +12,24 @@ use raidlab_disk::{Command, CommandKind, Completion, HostQueue, Order, QueueRule
 use raidlab_units::{Nanos, Sectors};
 use std::collections::BTreeMap;
 
-/// The time of an answer that no platter turns for. Chosen, not measured: short
-/// beside any access, and not nothing, so that a guest which asks again and again
-/// gets on in time.
+/// The time of an answer for which no platter turns. Chosen, not measured: short beside any access,
+/// and not nothing, so that a guest which asks again and again gets on in time.
 pub(crate) const PROMPT_ANSWER: Nanos = Nanos(10_000);
 
-/// What a request asks of a disk.
+/// The operation that a request asks of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DiskOperation {
-    /// Data from the disk.
+    /// A transfer of data from the disk.
     Read,
-    /// Data to the disk.
+    /// A transfer of data to the disk.
     Write,
-    /// Everything acknowledged is to be on the medium.
+    /// The putting of everything acknowledged on the medium.
     Flush,
-    /// The sectors' contents are of no use any more.
+    /// The giving up of sectors whose contents are of no use any more.
     Discard,
-    /// The sectors are to read as zeros.
+    /// The making of sectors that read as zeros.
     WriteZeroes,
-    /// The serial number, or something that no disk understands.
+    /// The reading of the serial number, or an operation that no disk understands.
     Other,
 }
 
@@ -52,30 +51,30 @@ pub(crate) struct Answer {
     pub(crate) good: bool,
 }
 
-/// What a disk has done, as in the kernel's diskstats.
+/// The counters of a disk, as in the kernel's diskstats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DiskCounters {
-    /// Reads that have ended.
+    /// The number of reads that have ended.
     pub reads: u64,
-    /// Bytes of the reads that have ended, failed ones included.
+    /// The bytes of the reads that have ended, failed ones included.
     pub read_bytes: u64,
-    /// Sum of the times of these reads, each from its arrival to its end.
+    /// The sum of the times of these reads, each from its arrival to its end.
     pub read_time: Nanos,
-    /// Writes that have ended, zeroed ranges among them.
+    /// The number of writes that have ended, zeroed ranges among them.
     pub writes: u64,
-    /// Bytes of the writes that have ended, failed ones included.
+    /// The bytes of the writes that have ended, failed ones included.
     pub written_bytes: u64,
-    /// Sum of the times of these writes, each from its arrival to its end.
+    /// The sum of the times of these writes, each from its arrival to its end.
     pub write_time: Nanos,
-    /// Flushes that have ended.
+    /// The number of flushes that have ended.
     pub flushes: u64,
-    /// Discards that have ended.
+    /// The number of discards that have ended.
     pub discards: u64,
-    /// Commands of all these kinds that failed.
+    /// The number of commands of all these kinds that failed.
     pub errors: u64,
-    /// Time with at least one command under way.
+    /// The time with at least one command under way.
     pub busy: Nanos,
-    /// Commands that have come and are not answered yet.
+    /// The number of commands that have come and are not answered yet.
     pub in_flight: u64,
 }
 
@@ -93,13 +92,14 @@ pub(crate) struct Drive {
     flights: Vec<Option<Flight>>,
     free: Vec<usize>,
     faults: Faults,
-    /// When it last began to hang.
+    /// The time at which the disk last began to hang.
     hung_at: Nanos,
-    /// Slots that a hung disk would have answered.
+    /// Slots of commands that a hung disk would have answered.
     unanswered: Vec<usize>,
-    /// Slots that came to a hung disk.
+    /// Slots of commands that came to a hung disk.
     unheard: Vec<usize>,
-    /// Answers that need no arm: when, in which order, of which slot, good or not.
+    /// Answers that need no arm: their times and order, with the slot and whether the
+    /// command is good.
     prompt: BTreeMap<(Nanos, u64), (usize, bool)>,
     prompts: u64,
     busy_since: Option<Nanos>,
@@ -178,13 +178,13 @@ impl Drive {
         self.flights.len() - 1
     }
 
-    /// Commands that have come and are not answered yet.
+    /// The number of commands that have come and are not answered yet.
     pub(crate) fn in_flight(&self) -> usize {
         self.flights.len() - self.free.len()
     }
 
-    /// Since when it owes an answer that will never come: it hangs, and nothing that
-    /// happens to it later changes that.
+    /// The time since when the disk owes an answer that will never come: it hangs, and no later
+    /// fault changes that.
     pub(crate) fn owes_for_ever_since(&self) -> Option<Nanos> {
         if self.faults.health() != Health::Hung || self.faults.next_change().is_some() {
             return None;
@@ -213,7 +213,7 @@ impl Drive {
         self.prompt.insert((at, self.prompts), (slot, good));
     }
 
-    /// When [`Self::advance`] next has something to do.
+    /// The time at which [`Self::advance`] next has something to do.
     pub(crate) fn next_event(&self) -> Option<Nanos> {
         let prompt = self.prompt.first_key_value().map(|((at, _), _)| *at);
         let held = !self.unanswered.is_empty() || !self.unheard.is_empty();
@@ -226,7 +226,7 @@ impl Drive {
         events.into_iter().flatten().min()
     }
 
-    /// Does what is due by `now` and appends the answers.
+    /// Does the work that is due by `now` and appends the answers.
     pub(crate) fn advance(&mut self, now: Nanos, answers: &mut Vec<Answer>) {
         while let Some(at) = self.next_event().filter(|&at| at <= now) {
             self.catch_up(at);
@@ -275,7 +275,7 @@ impl Drive {
         }
     }
 
-    /// The disk itself is done with a command.
+    /// Answers a command with which the disk itself is done.
     fn leave(&mut self, now: Nanos, slot: usize, answers: &mut Vec<Answer>) {
         if self.faults.health() == Health::Hung {
             self.unanswered.push(slot);

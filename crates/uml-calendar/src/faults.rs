@@ -1,11 +1,11 @@
 //! Faults by schedule: which sectors cannot be read or written, and whether the
 //! disk answers at all.
 //!
-//! A disk is alive, dead or hung. A dead one answers every command with an error,
-//! what is under way at its modelled time and what comes new soon after. A hung
-//! one answers nothing. When it returns, what would have been answered meanwhile
-//! is answered at that moment, and what came meanwhile begins; when it dies
-//! instead, all of that fails. The medium keeps what was acknowledged.
+//! A disk is alive, dead or hung. A dead one answers every command with an error, those under
+//! way at their modelled times and new ones soon after. A hung one answers nothing. When it
+//! returns, the commands that would have been answered meanwhile are answered at that moment,
+//! and those that came meanwhile begin; when it dies instead, all of them fail. The medium
+//! keeps acknowledged writes.
 //!
 //! A sector is bad when a command that touches it ends, however long before it
 //! came. A disk that rewrites a sector puts it elsewhere, so that it can be read
@@ -14,23 +14,23 @@
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use std::collections::VecDeque;
 
-/// Something that happens to a disk.
+/// An event of a disk's health or of its sectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Reads of these sectors fail.
     Unreadable {
-        /// First sector that cannot be read, of 512 bytes each.
+        /// The first sector that cannot be read, of 512 bytes each.
         start: Sectors,
-        /// Sectors from the first one on.
+        /// The number of sectors from the first one on.
         count: Sectors,
-        /// A sector that is written can be read again.
+        /// Whether a sector that is written can be read again.
         repaired_by_writing: bool,
     },
     /// Writes of these sectors fail.
     Unwritable {
-        /// First sector that cannot be written, of 512 bytes each.
+        /// The first sector that cannot be written, of 512 bytes each.
         start: Sectors,
-        /// Sectors from the first one on.
+        /// The number of sectors from the first one on.
         count: Sectors,
     },
     /// The disk is dead: every command fails.
@@ -41,16 +41,16 @@ pub enum Fault {
     Returns,
 }
 
-/// A fault and when it happens, in virtual time.
+/// A fault and the time at which it happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScheduledFault {
-    /// Virtual time since the start.
+    /// The virtual time since the start.
     pub at: Nanos,
     /// The fault that then begins.
     pub fault: Fault,
 }
 
-/// Whether a disk answers commands.
+/// The health of a disk, which says whether it answers commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Health {
     Alive,
@@ -69,7 +69,7 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Faults in any order; those of the same time happen as given.
+    /// Makes a disk's faults of a schedule in any order; those of the same time happen as given.
     pub(crate) fn new(faults: &[ScheduledFault]) -> Self {
         let mut schedule = faults.to_vec();
         schedule.sort_by_key(|scheduled| scheduled.at);
@@ -86,7 +86,7 @@ impl Faults {
         self.health
     }
 
-    /// When the disk's health next changes.
+    /// The time at which the disk's health next changes.
     pub(crate) fn next_change(&self) -> Option<Nanos> {
         let mut changes = self.schedule.iter().filter(|scheduled| {
             matches!(scheduled.fault, Fault::Dies | Fault::Hangs | Fault::Returns)
@@ -94,8 +94,8 @@ impl Faults {
         changes.next().map(|scheduled| scheduled.at)
     }
 
-    /// The next thing that has happened by `now`: its time, and how the disk is
-    /// then.
+    /// Takes the next fault that has happened by `now`; returns its time, and the
+    /// disk's health then.
     pub(crate) fn happen(&mut self, now: Nanos) -> Option<(Nanos, Health)> {
         let scheduled = self.schedule.pop_front_if(|next| next.at <= now)?;
         match scheduled.fault {
@@ -128,7 +128,7 @@ impl Faults {
         !self.unreadable.overlaps(span) && !self.unreadable_until_written.overlaps(span)
     }
 
-    /// Whether sectors `[start, end)` can be written; if so, they are.
+    /// Whether sectors `[start, end)` can be written; if so, they count as written.
     pub(crate) fn write(&mut self, start: u64, end: u64) -> bool {
         let span = Span::new(start, end);
         if self.unwritable.overlaps(span) {

@@ -1,8 +1,8 @@
-//! Why the loop stops: the run is over, or it cannot go on.
+//! The end of the loop: the run is over, or it cannot go on.
 
 use crate::error::{CalendarError, ClockError, Outcome};
 
-/// What ends the loop.
+/// The reason that ends the loop.
 #[derive(Debug)]
 pub(crate) enum Halt {
     Outcome(Outcome),

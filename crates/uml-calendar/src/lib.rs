@@ -17,18 +17,16 @@
 //!     +--------- interrupts -----------------------+
 //! ```
 //!
-//! [`Calendar::bind`] makes the sockets; the caller starts the guest on them and
-//! calls [`Calendar::run`], which takes one thread and serves one message at a time.
-//! How it ended is an [`Outcome`]; what went wrong is a [`CalendarError`]. An
-//! [`Observer`] gets the disks' counters each virtual second and every command that
-//! has ended.
+//! [`Calendar::bind`] makes the sockets; the caller starts the guest on them and calls
+//! [`Calendar::run`], which takes one thread and serves one message at a time. The end is an
+//! [`Outcome`]; a failure is a [`CalendarError`]. An [`Observer`] gets the disks' counters each
+//! virtual second and every command that has ended.
 //!
 //! A guest of raidlab's own kernels shares kicks and interrupts by memory beside the time;
 //! they take no messages then, and mean the same.
 //!
-//! The protocols, and what in Linux speaks them: [`time_travel`] and the shared
-//! memory of newer kernels (`arch/um/kernel/time.c`), [`vhost_user`]
-//! (`arch/um/drivers/virtio_uml.c`).
+//! The protocols, and the parts of Linux that speak them: [`time_travel`] and the shared memory of
+//! newer kernels (`arch/um/kernel/time.c`), [`vhost_user`] (`arch/um/drivers/virtio_uml.c`).
 
 mod block;
 mod calendar;

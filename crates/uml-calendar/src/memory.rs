@@ -1,4 +1,4 @@
-//! The guest's memory: what is shared, and what is not.
+//! The guest's memory: the shared part, and the part that is not.
 //!
 //! User-Mode Linux keeps its physical memory in a file and shares it, but for its
 //! beginning: there lies the kernel's own image, which is not in the file. A
@@ -23,18 +23,18 @@ use vm_memory::{
     MmapRegion,
 };
 
-/// Why a memory table cannot be used.
+/// The reason why a memory table cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
-    /// A region without its file, or a file without its region.
+    /// A region has no file, or a file no region.
     #[error("{regions} regions came with {files} files")]
     Files {
-        /// How many regions the memory table has.
+        /// The number of regions in the memory table.
         regions: usize,
-        /// How many files came with the table.
+        /// The number of files that came with the table.
         files: usize,
     },
-    /// A region that ends beyond the last address.
+    /// A region ends beyond the last address.
     #[error("a region of {size} bytes at {address:#x} has no end")]
     NoEnd {
         /// The region's first address in the guest's physical memory.
@@ -42,29 +42,29 @@ pub enum MemoryError {
         /// The region's length in bytes.
         size: u64,
     },
-    /// A file of unknown size.
+    /// The size of a file is unknown.
     #[error("the size of a region's file is not known")]
     Size(#[source] io::Error),
-    /// A region that ends beyond its file.
+    /// A region ends beyond its file.
     #[error("a region of {size} bytes at {offset:#x} is not inside its file of {there} bytes")]
     TooSmall {
         /// The region's length in bytes.
         size: u64,
-        /// Where it begins in the file.
+        /// The offset in the file at which it begins.
         offset: u64,
         /// The file's length in bytes.
         there: u64,
     },
-    /// A region that the system does not map.
+    /// The system does not map a region.
     #[error("a region of {size} bytes cannot be mapped")]
     Map {
         /// The region's length in bytes.
         size: u64,
-        /// Why it could not be mapped.
+        /// The reason why it could not be mapped.
         #[source]
         source: MmapRegionError,
     },
-    /// Regions that overlap, or otherwise make no memory together.
+    /// Regions overlap, or otherwise make no memory together.
     #[error("the regions do not make a memory")]
     Regions(#[source] GuestRegionCollectionError),
 }
@@ -81,8 +81,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Opens the memory of process `pid`, which the open file then stands for,
-    /// even when the number is another process's.
+    /// Opens the memory of process `pid`, for which the open file then stands, even when the number
+    /// is another process's.
     pub(crate) fn open(pid: i32, physical_memory_at: u64) -> io::Result<Self> {
         Ok(Self {
             memory: File::open(format!("/proc/{pid}/mem"))?,
@@ -91,7 +91,7 @@ impl Process {
     }
 }
 
-/// What a device sees of its guest's memory.
+/// The memory of its guest that a device can use.
 #[derive(Debug)]
 pub(crate) struct GuestMemory {
     shared: GuestMemoryMmap,
@@ -118,12 +118,12 @@ impl GuestMemory {
         })
     }
 
-    /// The memory as `virtio-queue` wants it.
+    /// The memory in the form in which `virtio-queue` takes it.
     pub(crate) fn shared(&self) -> &GuestMemoryMmap {
         &self.shared
     }
 
-    /// The guest's address of one of the front-end's.
+    /// The guest's address that belongs to one of the front-end's.
     pub(crate) fn guest_address(&self, user_address: u64) -> Option<u64> {
         self.table.iter().find_map(|region| {
             let offset = user_address.checked_sub(region.user_address)?;

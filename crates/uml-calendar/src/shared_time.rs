@@ -1,19 +1,18 @@
 //! The shared memory of external time travel (`struct um_timetravel_schedshm`,
 //! version 2, Linux 6.11 and later).
 //!
-//! A page with the time that it is, the time until which whoever runs may run,
-//! and who runs; then a slot of 128 bytes for each participant, with its
-//! capabilities, and when it wants to run next. Slot 0 is the calendar's, which
-//! answers interrupts' questions by being able to share time too; slot 1 is the
-//! guest's. Exactly one of the two runs at a time and the socket's messages order
-//! their accesses, so that plain loads and stores of whole words are enough.
+//! It is a page with the present time, the time until which the running participant may run,
+//! and which one runs; then a slot of 128 bytes for each participant, with its capabilities,
+//! and when it wants to run next. Slot 0 is the calendar's, which answers interrupts' questions
+//! by being able to share time too; slot 1 is the guest's. Exactly one of the two runs at a
+//! time and the socket's messages order their accesses, so that plain loads and stores of whole
+//! words are enough.
 //!
-//! In what the header leaves free, guests of raidlab's own kernels
-//! (`crates/uml/src/edits/disks_shared.c`) write their kicks, each with how far the ring
-//! was filled, and find which devices interrupt them when they are run. Both would be a
-//! message and its answer otherwise. After a kick the guest's time does not move before
-//! it has waited. A guest that does so says it in its capabilities; one that does not
-//! never looks there.
+//! In the free part of the header, guests of raidlab's own kernels
+//! (`crates/uml/src/edits/disks_shared.c`) write their kicks, each with how far the ring was
+//! filled, and find which devices interrupt them when they are run. Both would be a message and its
+//! answer otherwise. After a kick the guest's time does not move before it has waited. A guest that
+//! does so says it in its capabilities; one that does not never looks there.
 
 use crate::error::{CalendarError, system};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -28,7 +27,7 @@ const SLOT_BYTES: usize = 128;
 const PARTICIPANTS: u16 = 2;
 const LENGTH: usize = HEADER_BYTES + SLOT_BYTES * PARTICIPANTS as usize;
 
-/// Offsets in the header.
+/// Offsets of the fields in the header.
 const VERSION_AT: usize = 0;
 const LENGTH_AT: usize = 4;
 const FREE_UNTIL_AT: usize = 8;
@@ -36,31 +35,32 @@ const CURRENT_TIME_AT: usize = 16;
 const RUNNING_AT: usize = 24;
 const MOST_PARTICIPANTS_AT: usize = 26;
 
-/// Where what raidlab's kernels share begins in the header, and the offsets from there.
+/// The offset in the header at which the fields of raidlab's kernels begin, and the
+/// offsets from there.
 const OFFERED_AT: usize = 1024;
 const KICKS_AT: usize = OFFERED_AT + 4;
 const INTERRUPTS_AT: usize = OFFERED_AT + 8;
 const INTERRUPTING_AT: usize = OFFERED_AT + 12;
 const KICK_AT: usize = INTERRUPTING_AT + 4 * DEVICES;
-/// Devices that share kicks and interrupts; others have messages.
+/// The number of devices that share kicks and interrupts; others have messages.
 const DEVICES: usize = 64;
-/// Kicks that find room there; for more the guest sends messages.
+/// The number of kicks that find room there; for more the guest sends messages.
 const MOST_KICKS: usize = 700;
-/// Bytes of a kick: its device, the ring's available index.
+/// The size of a kick in bytes: its device, the ring's available index.
 const KICK_BYTES: usize = 4;
 const _: () = assert!(KICK_AT + KICK_BYTES * MOST_KICKS <= HEADER_BYTES);
 
-/// Offsets in a slot.
+/// Offsets of the fields in a slot.
 const CAPABILITIES_AT: usize = 0;
 const FLAGS_AT: usize = 4;
 const REQUEST_AT: usize = 8;
 const NAME_AT: usize = 16;
 
-/// The participant can share the time.
+/// The capability of a participant that can share the time.
 const CAN_SHARE: u32 = 1;
-/// The participant shares kicks and interrupts.
+/// The capability of a participant that shares kicks and interrupts.
 const SHARES_DISKS: u32 = 1 << 31;
-/// The participant wants to run at its request's time.
+/// The flag of a participant that wants to run at its request's time.
 const WANTS_TO_RUN: u32 = 1;
 
 /// The calendar's number among the participants, which is also its slot.
@@ -68,12 +68,12 @@ pub(crate) const CALENDAR: u16 = 0;
 /// The guest's number among the participants, which is also its slot.
 pub(crate) const GUEST: u16 = 1;
 
-/// The guest has said that a device's ring is filled.
+/// A guest's notice that a device's ring is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kick {
     /// The number of the device whose ring is filled, from 0.
     pub(crate) device: usize,
-    /// The ring's available index then.
+    /// The ring's available index at that time.
     pub(crate) available: u16,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct SharedTime {
 }
 
 impl SharedTime {
-    /// New memory, in which it is time 0 and the guest runs.
+    /// Makes new memory, in which it is time 0 and the guest runs.
     pub(crate) fn new() -> Result<Self, CalendarError> {
         let doing = "make the memory in which the guest shares the time";
         let memfd = memfd_create("raidlab-calendar", MemfdFlags::CLOEXEC)
@@ -114,17 +114,17 @@ impl SharedTime {
         self.file.as_fd()
     }
 
-    /// The guest has called itself `name`.
+    /// Notes the name by which the guest calls itself.
     pub(crate) fn name_guest(&self, name: u64) -> Result<(), CalendarError> {
         self.store(slot(GUEST) + NAME_AT, name)
     }
 
-    /// What the clock of whoever runs shows.
+    /// The time that the clock of the running participant shows.
     pub(crate) fn current_time(&self) -> Result<u64, CalendarError> {
         self.load(CURRENT_TIME_AT)
     }
 
-    /// Until when whoever runs may run.
+    /// The time until which the running participant may run.
     pub(crate) fn free_until(&self) -> Result<u64, CalendarError> {
         self.load(FREE_UNTIL_AT)
     }
@@ -133,7 +133,7 @@ impl SharedTime {
         self.store(FREE_UNTIL_AT, time)
     }
 
-    /// When the guest wants to run next, if it does.
+    /// The time at which the guest wants to run next, if it does.
     pub(crate) fn request(&self) -> Result<Option<u64>, CalendarError> {
         let flags: u32 = self.load(slot(GUEST) + FLAGS_AT)?;
         if flags & WANTS_TO_RUN == 0 {
@@ -142,14 +142,14 @@ impl SharedTime {
         self.load(slot(GUEST) + REQUEST_AT).map(Some)
     }
 
-    /// It is `now`, and `running` runs, before `free_until`.
+    /// Sets the time to `now`, and lets `running` run, before `free_until`.
     pub(crate) fn set(&self, now: u64, running: u16, free_until: u64) -> Result<(), CalendarError> {
         self.store(FREE_UNTIL_AT, free_until)?;
         self.store(CURRENT_TIME_AT, now)?;
         self.store(RUNNING_AT, running)
     }
 
-    /// The guest's kicks since it last waited, in order.
+    /// Takes the guest's kicks since it last waited, in order.
     pub(crate) fn take_kicks(&self, kicks: &mut Vec<Kick>) -> Result<(), CalendarError> {
         let count: u32 = self.load(KICKS_AT)?;
         for number in 0..(count as usize).min(MOST_KICKS) {
@@ -165,8 +165,8 @@ impl SharedTime {
         Ok(())
     }
 
-    /// The guest is to find an interrupt of `device` when it is run next; false where it
-    /// would not look for it.
+    /// Leaves an interrupt of `device` for the guest to find when it is run next; returns false
+    /// where it would not look for it.
     pub(crate) fn interrupt(&self, device: usize) -> Result<bool, CalendarError> {
         let capabilities: u32 = self.load(slot(GUEST) + CAPABILITIES_AT)?;
         if capabilities & SHARES_DISKS == 0 || device >= DEVICES {

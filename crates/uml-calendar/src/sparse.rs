@@ -1,5 +1,5 @@
-//! What the disks hold: pages of 4 KiB, of which only those exist that hold
-//! something, and each content once.
+//! The disks' contents: pages of 4 KiB, of which only those exist that hold something, and
+//! each content once.
 //!
 //! All disks of a calendar keep their pages in one arena, so that one limit holds
 //! for the whole run. A disk's page table has three levels of small arrays of page
@@ -10,41 +10,40 @@
 //! a write where the system uses huge pages by itself). Slabs are in memory as far
 //! as the [`Storage`]'s budget goes, and then in its file.
 //!
-//! A page's bytes are found again by their hash, and compared: pages with the same
-//! bytes, on any of the disks, are one page with several holders. A file system that
-//! copies on write needs that. It writes a whole record for a few bytes, elsewhere,
-//! and never says that the old one is free, if the disks take no discards: what it
-//! has written in an hour would all have to be kept. All but one page of such a
-//! record are pages that are there already, and the second disk of a mirror costs
-//! nothing. A page that has one holder is overwritten in its place; one that has
-//! more is left to the others.
+//! A page's bytes are found again by their hash, and compared: pages with the same bytes, on any of
+//! the disks, are one page with several holders. A file system that copies on write needs that. It
+//! writes a whole record for a few bytes, elsewhere, and never says that the old one is free, if
+//! the disks take no discards: all that it has written in an hour would have to be kept. All but
+//! one page of such a record are pages that are there already, and the second disk of a mirror
+//! costs nothing. A page that has one holder is overwritten in its place; one that has more is left
+//! to the others.
 //!
-//! Zeros are not kept: they are what is read where nothing is.
+//! Zeros are not kept: a read gives zeros where there is no page.
 
 use crate::storage::{Overflow, Storage, StorageError};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
-/// Bytes of a page.
+/// The size of a page in bytes.
 pub(crate) const PAGE_BYTES: usize = 4096;
-/// A page as an address shift.
+/// The size of a page as an address shift.
 const PAGE_SHIFT: u32 = 12;
-/// Pages of a slab: 2 MiB.
+/// The number of pages in a slab, which has 2 MiB.
 const SLAB_PAGES: usize = 512;
 const SLAB_BYTES: u64 = (SLAB_PAGES * PAGE_BYTES) as u64;
-/// Pages under a leaf: 4 MiB.
+/// The number of pages under a leaf: 4 MiB.
 const LEAF_PAGES: u64 = 1024;
-/// Leaves under a branch: 4 GiB.
+/// The number of leaves under a branch: 4 GiB.
 const BRANCH_LEAVES: u64 = 1024;
 
 /// The bytes of one page.
 type Page = [u8; PAGE_BYTES];
 
-/// A page of zeros, which is never kept: it is what is read where nothing is.
+/// A page of zeros, which is never kept: a read gives zeros where there is no page.
 const NOTHING: Page = [0; PAGE_BYTES];
 
-/// Where the pages of a slab are: in memory or in the overflow file.
+/// The place of a slab's pages: in memory or in the overflow file.
 #[derive(Debug)]
 enum Slab {
     Memory(Box<[Page]>),
@@ -52,11 +51,11 @@ enum Slab {
     File(u64),
 }
 
-/// What is known of a page.
+/// The record of a page.
 #[derive(Debug, Clone, Copy, Default)]
 struct Kept {
     hash: u64,
-    /// Entries of page tables that have its number; 0: it is free.
+    /// The number of entries of page tables that have its number; 0: it is free.
     holders: u64,
 }
 
@@ -65,11 +64,11 @@ struct Kept {
 pub(crate) struct Arena {
     storage: Storage,
     slabs: Vec<Slab>,
-    /// For the slabs that are not in memory.
+    /// The file for the slabs that are not in memory.
     file: Option<Overflow>,
-    /// Of memory, taken from the storage's budget.
+    /// The bytes of memory taken from the storage's budget.
     taken_bytes: u64,
-    /// Of page `number` at `number - 1`.
+    /// The records of the pages; that of page `number` is at `number - 1`.
     kept: Vec<Kept>,
     /// The number of a page by the hash of its bytes. Of two pages with one hash,
     /// which are rare, the second is not found and kept as often as it is written.
@@ -79,10 +78,10 @@ pub(crate) struct Arena {
     limit: u32,
 }
 
-/// Why the arena has not done what it should.
+/// The reason why the arena has not done its task.
 #[derive(Debug)]
 pub(crate) enum ArenaError {
-    /// As many pages as there may be are in use.
+    /// The most pages that there may be are in use.
     Full,
     /// The storage has no room left, or the system refuses its file.
     Storage(StorageError),
@@ -95,7 +94,7 @@ impl From<StorageError> for ArenaError {
 }
 
 impl Arena {
-    /// Room for `limit_bytes`, rounded down to pages.
+    /// Makes an arena with room for `limit_bytes`, rounded down to pages.
     pub(crate) fn new(limit_bytes: u64, storage: Storage) -> Self {
         Self {
             storage,
@@ -110,13 +109,13 @@ impl Arena {
         }
     }
 
-    /// Bytes in pages that are in use.
+    /// The number of bytes in pages that are in use.
     pub(crate) fn stored_bytes(&self) -> u64 {
         (self.kept.len() as u64 - self.free.len() as u64) << PAGE_SHIFT
     }
 
-    /// Keeps a content for one who held page `old` until now, 0 for none, and holds
-    /// the page that is returned from now on.
+    /// Keeps a content for a holder of page `old`, 0 for none, which holds the returned page
+    /// from now on.
     fn store(&mut self, old: u32, content: &Page) -> Result<u32, ArenaError> {
         if *content == NOTHING {
             self.release(old);
@@ -145,7 +144,7 @@ impl Arena {
         Ok(number)
     }
 
-    /// The page that holds these bytes.
+    /// Finds the page that holds these bytes.
     fn find(&self, hash: u64, content: &Page) -> Result<Option<u32>, ArenaError> {
         let Some(&number) = self.by_hash.get(&hash) else {
             return Ok(None);
@@ -155,7 +154,7 @@ impl Arena {
         Ok(same.then_some(number))
     }
 
-    /// One holder less, if there is a page.
+    /// Takes one holder from a page, if there is a page.
     fn release(&mut self, number: u32) {
         if number == 0 {
             return;
@@ -168,7 +167,7 @@ impl Arena {
         }
     }
 
-    /// The page is no longer found by its bytes.
+    /// Makes a page no longer be found by its bytes.
     fn forget(&mut self, number: u32) {
         let hash = self.kept[number as usize - 1].hash;
         if self.by_hash.get(&hash) == Some(&number) {
@@ -176,7 +175,7 @@ impl Arena {
         }
     }
 
-    /// A page that nobody holds; its bytes are any.
+    /// Takes a page without holders, whose bytes are any.
     fn allocate(&mut self) -> Result<u32, ArenaError> {
         if let Some(number) = self.free.pop() {
             return Ok(number);
@@ -245,13 +244,13 @@ impl Drop for Arena {
 type Leaf = Box<[u32]>;
 type Branch = Box<[Option<Leaf>]>;
 
-/// One disk's pages. It must be used with the same arena always.
+/// The pages of one disk. They must be used with the same arena always.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     branches: Vec<Option<Branch>>,
 }
 
-/// Bytes from `at` to the end of its page, `length` at most.
+/// The number of bytes from `at` to the end of its page, `length` at most.
 fn within_page(at: u64, length: usize) -> usize {
     let offset = at as usize % PAGE_BYTES;
     length.min(PAGE_BYTES - offset)
@@ -368,7 +367,7 @@ impl Pages {
     fn store(&mut self, arena: &mut Arena, page: u64, content: &Page) -> Result<(), ArenaError> {
         let old = self.number(page);
         let new = arena.store(old, content)?;
-        // Where nothing was and nothing is, no table is made.
+        // Where there was no page and is none now, no table is made.
         if new != old {
             *self.entry(page) = new;
         }

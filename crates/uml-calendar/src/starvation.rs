@@ -1,12 +1,11 @@
-//! How long other work of the machine has kept a guest from running.
+//! The time for which other work of the machine has kept a guest from running.
 //!
-//! A guest that says nothing computes, and on a machine with more to do than it has
-//! processors it computes slowly. The patience with a silent guest is of the time
-//! that it could run: what its processes have spent in the queue for a processor
-//! (`/proc/PID/schedstat`, second number, nanoseconds; Documentation/scheduler/
-//! sched-stats.rst of Linux) does not count. Of User-Mode Linux's processes, the
-//! kernel and one child for each address space, one at a time wants to run, so the
-//! sum is the guest's.
+//! A guest that says nothing computes, and on a machine with more to do than it has processors it
+//! computes slowly. The patience with a silent guest is of the time that it could run: the time
+//! that its processes have spent in the queue for a processor (`/proc/PID/schedstat`, second
+//! number, nanoseconds; Documentation/scheduler/ sched-stats.rst of Linux) does not count. Of
+//! User-Mode Linux's processes, the kernel and one child for each address space, one at a time
+//! wants to run, so the sum is the guest's.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,8 +18,8 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    /// Time that they have waited for a processor since they exist; nothing where
-    /// the system does not say.
+    /// The time that they have waited for a processor since they exist; nothing where the system
+    /// does not say.
     pub(crate) fn kept_waiting(self) -> Duration {
         let pid = self.kernel;
         let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));

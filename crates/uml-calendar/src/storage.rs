@@ -1,4 +1,4 @@
-//! Where what the disks hold is kept: in memory up to a budget, beyond it in a file.
+//! The place where the disks' contents are kept: in memory up to a budget, beyond it in a file.
 //!
 //! The budget may be that of several calendars: each takes from it when it needs a
 //! slab of pages, and gives back when it is dropped. A slab for which nothing is
@@ -21,20 +21,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Space that a file system keeps beside the file. Chosen, not measured: other
-/// programs of the machine go on, and so do the rows of the run.
+/// The space that a file system keeps beside the file. Chosen, not measured: other programs of the
+/// machine go on, and so do the rows of the run.
 const SPARE: Bytes = Bytes(1 << 30);
 
-/// Where what the disks hold is kept. Clones share one budget.
+/// The place where the disks' contents are kept. Clones share one budget.
 #[derive(Debug, Clone)]
 pub struct Storage {
-    /// Bytes of memory that nobody has taken.
+    /// The bytes of memory that are not taken.
     budget: Arc<AtomicU64>,
     folder: PathBuf,
     spare: Bytes,
 }
 
-/// What the disks hold cannot be kept.
+/// The reason why the disks' contents cannot be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
     /// The file system is nearly full.
@@ -45,27 +45,27 @@ pub enum StorageError {
     NoRoom {
         /// The folder in which the file is.
         folder: PathBuf,
-        /// What the file system has left.
+        /// The free space that the file system has left.
         free: Bytes,
-        /// What the file system has to keep free.
+        /// The space that the file system has to keep free.
         spare: Bytes,
     },
     /// The operating system refuses to make, read or write the file.
     #[error("cannot {doing} the file for what the disks hold in {}", folder.display())]
     File {
-        /// What was tried, in the words that follow "cannot".
+        /// The action that was tried, in the words that follow "cannot".
         doing: &'static str,
         /// The folder in which the file is.
         folder: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
 }
 
 impl Storage {
-    /// Up to `memory` bytes in memory, whatever is more in a file in `folder`, which
-    /// must exist when it comes to that.
+    /// Makes storage of up to `memory` bytes in memory, and of whatever is more in a file in
+    /// `folder`, which must exist when it comes to that.
     #[must_use]
     pub fn new(memory: Bytes, folder: impl Into<PathBuf>) -> Self {
         Self {
@@ -75,20 +75,20 @@ impl Storage {
         }
     }
 
-    /// Storage without a file: everything stays in memory.
+    /// Makes storage without a file: everything stays in memory.
     #[must_use]
     pub fn in_memory() -> Self {
         Self::new(Bytes(u64::MAX), "")
     }
 
-    /// With another amount that stays free, for tests.
+    /// Sets another amount that stays free, for tests.
     #[cfg(test)]
     pub(crate) fn sparing(mut self, spare: Bytes) -> Self {
         self.spare = spare;
         self
     }
 
-    /// Takes from the budget, if so much is left.
+    /// Takes bytes from the budget, if so many are left.
     pub(crate) fn take_memory(&self, bytes: u64) -> bool {
         let take = |left: u64| left.checked_sub(bytes);
         let order = Ordering::Relaxed;
@@ -100,7 +100,7 @@ impl Storage {
         self.budget.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// A file for what is beyond the budget.
+    /// Makes a file for the contents beyond the budget.
     pub(crate) fn file(&self) -> Result<Overflow, StorageError> {
         let file = tempfile::tempfile_in(&self.folder).map_err(|source| StorageError::File {
             doing: "make",
@@ -126,7 +126,7 @@ pub(crate) struct Overflow {
 }
 
 impl Overflow {
-    /// Makes the file longer by `bytes`, which read as zeros; the offset of the first.
+    /// Makes the file longer by `bytes`, which read as zeros; returns the offset of the first.
     pub(crate) fn extend(&mut self, bytes: u64) -> Result<u64, StorageError> {
         let at = self.bytes;
         let statistics = fstatvfs(&self.file).map_err(|errno| self.failed("look at", errno))?;
@@ -140,7 +140,7 @@ impl Overflow {
         }
         match fallocate(&self.file, FallocateFlags::empty(), at, bytes) {
             Ok(()) => {}
-            // Then the space is found when it is written to.
+            // Without this call the space is found when it is written to.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
                 let longer = self.file.set_len(at + bytes);
                 longer.map_err(|source| self.failed("lengthen", source))?;
@@ -151,7 +151,7 @@ impl Overflow {
         Ok(at)
     }
 
-    /// Bytes from `at` on.
+    /// Reads the bytes from `at` on.
     pub(crate) fn read(&self, at: u64, bytes: &mut [u8]) -> Result<(), StorageError> {
         let read = self.file.read_exact_at(bytes, at);
         read.map_err(|source| self.failed("read", source))

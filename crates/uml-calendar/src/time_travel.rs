@@ -1,11 +1,10 @@
 //! The protocol of external time travel (`include/uapi/linux/um_timetravel.h`
 //! of Linux 6.1 and 6.12), as far as one guest and one calendar need it.
 //!
-//! Every message has 16 bytes: what, a number, a time. The guest says when its
-//! next event is (REQUEST), that it stops until it is told to go on (WAIT), what
-//! its clock shows (UPDATE), and asks for the time (GET, `GET_TOD`). The calendar
-//! says how far the guest's clock may run by itself (`FREE_UNTIL`) and what time it
-//! is (RUN). Each is answered by an ACK with its number.
+//! Every message has 16 bytes: an operation, a number, a time. The guest says when its next event
+//! is (REQUEST), that it stops until it is told to go on (WAIT), what its clock shows (UPDATE), and
+//! asks for the time (GET, `GET_TOD`). The calendar says how far the guest's clock may run by
+//! itself (`FREE_UNTIL`) and what time it is (RUN). Each is answered by an ACK with its number.
 //!
 //! Since Linux 6.11 the answer to START may bring shared memory, in which most of
 //! these messages become loads and stores.
@@ -13,10 +12,10 @@
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Bytes of a message.
+/// The size of a message in bytes.
 pub const MESSAGE_BYTES: usize = size_of::<Wire>();
 
-/// What a message is about.
+/// The operation that a message is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// The answer to a message of any other kind.
@@ -27,17 +26,17 @@ pub enum Operation {
     Request,
     /// The guest stops until it is sent RUN.
     Wait,
-    /// The guest asks what time it is.
+    /// The guest asks for the present time.
     Get,
     /// The guest's clock shows this time.
     Update,
-    /// The guest may go on, and it is this time.
+    /// The guest may go on, and this is the time.
     Run,
     /// The guest's clock may run by itself before this time.
     FreeUntil,
-    /// What time of day is it?
+    /// The guest asks for the time of day.
     GetTimeOfDay,
-    /// To all guests; with one guest there is nobody else.
+    /// The message is for all guests; with one guest there is no other to hear it.
     Broadcast,
 }
 
@@ -67,7 +66,7 @@ pub struct TimeMessage {
     pub operation: Operation,
     /// The sender's number, which its answer repeats.
     pub sequence: u32,
-    /// Nanoseconds, or what the operation makes of it.
+    /// The time in nanoseconds, or the number that the operation makes of it.
     pub time: u64,
 }
 
@@ -79,16 +78,16 @@ struct Wire {
     time: U64,
 }
 
-/// Bytes that are no message.
+/// The error that bytes are no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimeMessageError {
-    /// Too few or too many of them.
+    /// There are too few or too many bytes.
     #[error("{bytes} bytes are no time-travel message, which has {MESSAGE_BYTES}")]
     Length {
-        /// How many there were.
+        /// The number of bytes.
         bytes: usize,
     },
-    /// An operation that Linux does not have.
+    /// The operation is one that Linux does not have.
     #[error("time-travel operation {code} does not exist")]
     Operation {
         /// The operation's number in the message; Linux has 0 to 9.
@@ -117,7 +116,7 @@ impl TimeMessage {
         })
     }
 
-    /// The message as it travels.
+    /// Encodes the message as it travels.
     #[must_use]
     pub fn encode(&self) -> [u8; MESSAGE_BYTES] {
         let wire = Wire {
@@ -131,7 +130,7 @@ impl TimeMessage {
     }
 }
 
-/// Every message has the same length.
+/// The length of any message, as all have the same.
 #[expect(clippy::unnecessary_wraps, reason = "the form of every framing")]
 pub(crate) fn framing(_: &[u8]) -> Option<usize> {
     Some(MESSAGE_BYTES)

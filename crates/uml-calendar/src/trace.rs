@@ -1,8 +1,8 @@
 //! The trace of a run's device I/O, and its digest.
 //!
-//! Two runs did the same if every command came to the same disk at the same time,
-//! asked for the same sectors, and ended at the same time in the same way. The
-//! digest of all that, in the order of the ends, is one number to compare.
+//! Two runs are the same if every command came to the same disk at the same time, asked for the
+//! same sectors, and ended at the same time in the same way. The digest of all that, in the order
+//! of the ends, is one number to compare.
 
 use crate::drive::DiskOperation;
 use raidlab_units::{FNV_BASIS, Nanos, Sectors, fnv1a};
@@ -10,24 +10,24 @@ use raidlab_units::{FNV_BASIS, Nanos, Sectors, fnv1a};
 /// A command that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceRecord {
-    /// Virtual time at which the command came to the disk.
+    /// The virtual time at which the command came to the disk.
     pub arrived: Nanos,
-    /// Virtual time at which the command ended.
+    /// The virtual time at which the command ended.
     pub completed: Nanos,
     /// The disk's number, counted from 0.
     pub disk: usize,
-    /// What the command asked of the disk.
+    /// The operation that the command asked of the disk.
     pub operation: DiskOperation,
-    /// First sector of 512 bytes; 0 for a flush.
+    /// The first sector of 512 bytes; 0 for a flush.
     pub start: Sectors,
-    /// Number of sectors; 0 for a flush.
+    /// The number of sectors; 0 for a flush.
     pub count: Sectors,
-    /// The command succeeded; false where it ended with an error.
+    /// Whether the command succeeded; false where it ended with an error.
     pub good: bool,
 }
 
-/// The digest of a trace: FNV-1a of 64 bits over the records' numbers, little
-/// endian. Against accident, not against malice.
+/// The digest of a trace: FNV-1a of 64 bits over the records' numbers, little endian. It guards
+/// against accident, not against malice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceDigest {
     hash: u64,
@@ -65,7 +65,7 @@ impl TraceDigest {
         self.hash
     }
 
-    /// How many records it covers.
+    /// The number of records that it covers.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.records

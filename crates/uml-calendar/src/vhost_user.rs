@@ -2,17 +2,16 @@
 //! (`arch/um/drivers/virtio_uml.c` of Linux 6.1 and 6.12): bytes to messages and
 //! back.
 //!
-//! rust-vmm's `vhost` has the protocol too, and is not used: its server reads a
-//! message, answers it, and knows no in-band kick (`VHOST_USER_VRING_KICK`), which
-//! here must be answered later than it is read, after the guest's clock has been
-//! told of the completion that the kick caused. What remains are five small
-//! structures. The rings themselves are read by rust-vmm's `virtio-queue`, the
-//! guest's memory by its `vm-memory`.
+//! rust-vmm's `vhost` has the protocol too, and is not used: its server reads a message, answers
+//! it, and knows no in-band kick (`VHOST_USER_VRING_KICK`), which here must be answered later than
+//! it is read, after the guest's clock has been told of the completion that the kick caused. Five
+//! small structures remain. The rings themselves are read by rust-vmm's `virtio-queue`, the guest's
+//! memory by its `vm-memory`.
 
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Bytes of a header.
+/// The size of a header in bytes.
 const HEADER_BYTES: usize = size_of::<Header>();
 /// The most bytes of a payload: a table of eight regions, or a device's whole
 /// configuration, fit in many times over.
@@ -28,7 +27,7 @@ const NEED_REPLY: u32 = 1 << 3;
 /// The back-end's request that is an interrupt.
 const VRING_CALL: u32 = 4;
 
-/// Bits of what front-end and back-end can agree on.
+/// Feature bits on which front-end and back-end can agree.
 pub(crate) mod feature {
     /// `VHOST_USER_F_PROTOCOL_FEATURES` of the vhost-user specification, one of the device's
     /// features: there are protocol features to agree on, which are the other bits here.
@@ -52,28 +51,28 @@ pub(crate) mod feature {
 /// A part of the guest's memory, in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryRegion {
-    /// Where the guest has it.
+    /// The address at which the guest has it.
     pub guest_address: u64,
     /// The region's length in bytes.
     pub size: u64,
-    /// Where the front-end has it; rings are named by this address.
+    /// The address at which the front-end has it, by which rings are named.
     pub user_address: u64,
-    /// Where it begins in the file.
+    /// The offset in the file at which it begins.
     pub file_offset: u64,
 }
 
-/// Where a ring is, in the front-end's addresses.
+/// The place of a ring, in the front-end's addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RingAddresses {
-    /// Address of the descriptor table.
+    /// The address of the descriptor table.
     pub descriptors: u64,
-    /// Address of the used ring.
+    /// The address of the used ring.
     pub used: u64,
-    /// Address of the available ring.
+    /// The address of the available ring.
     pub available: u64,
 }
 
-/// What a front-end asks.
+/// The request of a front-end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names and fields are the protocol's own")]
 pub enum FrontendRequest {
@@ -116,36 +115,36 @@ pub enum FrontendRequest {
 /// A message of a front-end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontendMessage {
-    /// What the message asks, with its payload.
+    /// The request, with its payload.
     pub request: FrontendRequest,
     /// The request's number, which its reply repeats.
     pub code: u32,
-    /// Whether it wants to be told that it was done.
+    /// Whether the front-end wants to be told that it was done.
     pub wants_acknowledgement: bool,
 }
 
-/// Bytes that are no message of a front-end.
+/// The error that bytes are no message of a front-end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrontendMessageError {
-    /// Not the bytes that the header announces, or no header.
+    /// The bytes are not those that the header announces, or there is no header.
     #[error("{bytes} bytes are no vhost-user message")]
     Length {
-        /// How many there were.
+        /// The number of bytes.
         bytes: usize,
     },
-    /// Flags of another version, or of a reply.
+    /// The flags are of another version, or of a reply.
     #[error("flags {flags:#x} are not those of a request")]
     Flags {
         /// The header's flags as they came.
         flags: u32,
     },
-    /// A request that User-Mode Linux does not make.
+    /// The request is one that User-Mode Linux does not make.
     #[error("request {code} is not known")]
     Unknown {
         /// The request's number in the message's header.
         code: u32,
     },
-    /// A payload that does not fit its request.
+    /// The payload does not fit its request.
     #[error("request {code} cannot have a payload of {bytes} bytes like this")]
     Payload {
         /// The request's number in the message's header.
@@ -198,7 +197,7 @@ struct ConfigHeader {
     flags: U32,
 }
 
-/// A message is as long as its header says.
+/// The length of a message, which its header says.
 pub(crate) fn framing(bytes: &[u8]) -> Option<usize> {
     let Ok((header, _)) = Header::read_from_prefix(bytes) else {
         return Some(HEADER_BYTES);
@@ -271,8 +270,8 @@ fn decode_request(code: u32, payload: &[u8]) -> Result<FrontendRequest, Frontend
     request.ok_or(wrong)
 }
 
-/// The front-end of User-Mode Linux sends room for two regions even where there
-/// is one.
+/// Decodes the regions of a memory table; the front-end of User-Mode Linux sends room for two even
+/// where there is one.
 fn decode_regions(payload: &[u8]) -> Option<Vec<MemoryRegion>> {
     let (head, rest) = State::read_from_prefix(payload).ok()?;
     let count = usize::try_from(head.index.get()).ok()?;
@@ -327,13 +326,13 @@ fn message(request: u32, flags: u32, payload: &[u8]) -> Vec<u8> {
     [header.as_bytes(), payload].concat()
 }
 
-/// The reply of a number: a feature set, or 0 for "done".
+/// Makes the reply of a number: a feature set, or 0 for "done".
 pub(crate) fn reply(code: u32, number: u64) -> Vec<u8> {
     message(code, REPLY, &number.to_le_bytes())
 }
 
-/// The reply to `GetConfig`: as much as was asked for, from `offset` of
-/// `configuration` on, zeros beyond it.
+/// Makes the reply to `GetConfig`: the bytes that were asked for, from `offset` of `configuration`
+/// on, with zeros beyond it.
 pub(crate) fn config_reply(code: u32, offset: u32, size: u32, configuration: &[u8]) -> Vec<u8> {
     let header = ConfigHeader {
         offset: offset.into(),
@@ -349,7 +348,7 @@ pub(crate) fn config_reply(code: u32, offset: u32, size: u32, configuration: &[u
     message(code, REPLY, &payload)
 }
 
-/// The back-end's interrupt, which wants a reply.
+/// Makes the back-end's interrupt, which wants a reply.
 pub(crate) fn interrupt(index: u32) -> Vec<u8> {
     let state = State {
         index: index.into(),
@@ -358,8 +357,8 @@ pub(crate) fn interrupt(index: u32) -> Vec<u8> {
     message(VRING_CALL, NEED_REPLY, state.as_bytes())
 }
 
-/// The number with which the front-end answers an interrupt: 0 for "done". `None`
-/// if the bytes are no such answer.
+/// Reads the number with which the front-end answers an interrupt: 0 for "done". `None` if the
+/// bytes are no such answer.
 pub(crate) fn interrupt_answer(bytes: &[u8]) -> Option<u64> {
     let (header, payload) = Header::read_from_prefix(bytes).ok()?;
     let flags = header.flags.get();

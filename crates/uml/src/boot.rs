@@ -1,13 +1,12 @@
 //! One boot: the kernel's process, with the files around it.
 //!
-//! The kernel runs in a folder of its own in shared memory, in which the
-//! sockets of its clock and its disks stand, and speaks to two files there: its
-//! console, and the frames of what runs in it. Files never make it wait, as
-//! pipes would. What could differ from boot to boot is fixed: its command
-//! line, environment and the length of every path; its addresses (`setarch
-//! -R`); its entropy; the size of its memory and of what is laid into it, whatever size
-//! raidlab itself has ([`crate::image`]). It runs on one processor, together with the clock's
-//! thread, since only one of the two ever runs.
+//! The kernel runs in a folder of its own in shared memory, in which the sockets of its clock and
+//! its disks stand, and writes to two files there: its console, and the frames of the programs in
+//! it. Files never make it wait, as pipes would. All that could differ from boot to boot is fixed:
+//! its command line, environment and the length of every path; its addresses (`setarch -R`); its
+//! entropy; the size of its memory and of the files laid into it, whatever size raidlab itself has
+//! ([`crate::image`]). It runs on one processor, together with the clock's thread, since only one
+//! of the two ever runs.
 //!
 //! The process leads a group with all programs that run in it, and the group
 //! is killed when this is dropped, and when raidlab is killed, whichever way.
@@ -25,46 +24,45 @@ use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Where a boot's folder is made: the kernel's memory is a file beside it, and
-/// must not go to a disk.
+/// The folder in which a boot's folder is made: the kernel's memory is a file beside it, and must
+/// not go to a disk.
 pub(crate) const SHARED_MEMORY: &str = "/dev/shm";
 
-/// The socket of the clock, in the boot's folder.
+/// The name of the clock's socket in the boot's folder.
 pub const CLOCK: &str = "calendar";
 
-/// What the names of such folders begin with; the owner's process follows.
+/// The beginning of the names of such folders; the owner's process follows.
 const PREFIX: &str = "raidlab-kernel-";
 
-/// How long a kernel that is stopped may take to end.
+/// The time that a kernel that is stopped may take to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Starts the kernel in its folder: `$0` is the folder. A shell tells what it runs the
-/// folder that it is in and the one that it was in before, so the environment is made
-/// after it.
+/// The script that starts the kernel in its folder: `$0` is the folder. A shell tells its programs
+/// the folder that it is in and the one that it was in before, so the environment is made after it.
 const SCRIPT: &str = r#"cd "$0" && exec env -i TMPDIR=/dev/shm PATH=/usr/bin:/bin "$@" \
     </dev/null >console 2>&1 3>frames"#;
 
-/// The digits of the owner's process number in a folder's name: paths have one length.
+/// The number of digits of the owner's process number in a folder's name: paths have one length.
 const OWNER_DIGITS: usize = 10;
 
-/// What is booted.
+/// The machine that is booted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
-    /// The guest's memory beside the slot that raidlab's own program lies in, bytes.
+    /// The guest's memory in bytes, beside the slot in which raidlab's own program lies.
     pub memory_bytes: u64,
     /// The seed from which the guest gets its entropy.
     pub seed: u64,
-    /// Virtual time that reading the clock takes, nanoseconds.
+    /// The virtual time that reading the clock takes, in nanoseconds.
     pub clock_cost_ns: u32,
-    /// Virtual time that a system call takes, nanoseconds.
+    /// The virtual time that a system call takes, in nanoseconds.
     pub call_cost_ns: u32,
-    /// Of one that reads the clock; `None`: as any other.
+    /// The same time for one that reads the clock, in nanoseconds; `None`: as any other.
     pub clock_call_cost_ns: Option<u32>,
-    /// What computing costs; `None`: nothing but the above.
+    /// The costs of computing; `None`: nothing but the above.
     pub charges: Option<Charges>,
-    /// How many disks there are: `/dev/vda` and so on.
+    /// The number of disks: `/dev/vda` and so on.
     pub disks: usize,
-    /// Commands that the guest lets into one disk at a time, at least 1: 32 for SATA.
+    /// The number of commands that the guest lets into one disk at a time, at least 1: 32 for SATA.
     pub queue_depth: usize,
     /// The processor to run on; `None`: any.
     pub processor: Option<usize>,
@@ -78,14 +76,15 @@ impl Machine {
     #[must_use]
     pub fn command_line(&self, kernel: &Kernel) -> Vec<String> {
         let mut words = vec![
-            // The slot is beside what the guest's user has asked for.
+            // The slot is beside the memory that the guest's user has asked for.
             format!("mem={}K", (self.memory_bytes + AGENT_SLOT) >> 10),
             "initrd=root".to_owned(),
             format!("rdinit={AGENT}"),
             format!("time-travel=ext:1:{CLOCK}"),
         ];
         words.extend((0..self.disks).map(|disk| {
-            // Socket, virtio's number for block devices, number of the device.
+            // The word has the socket, virtio's number for block devices, and the number
+            // of the device.
             format!("virtio_uml.device={}:2:{disk}", socket_name(disk))
         }));
         words.push(format!("virtio_blk.queue_depth={}", self.queue_depth));
@@ -105,8 +104,8 @@ impl Machine {
             words.push("seccomp=on".to_owned());
         }
         if kernel.zfs.is_some() {
-            // Its default since 2.3 is five eighths, and more of larger memories; here
-            // the first file system lies in memory too. Until 2.2 it was this.
+            // The default since OpenZFS 2.3 is five eighths, and more of larger memories; here the
+            // first file system lies in memory too. Until 2.2 it was this.
             words.push(format!("zfs.zfs_arc_max={}", self.memory_bytes / 2));
         }
         words.push(format!("tt-clock-cost={}", self.clock_cost_ns));
@@ -133,8 +132,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Makes one, with the first file system: a common archive and one more on
-    /// top of it.
+    /// Makes a place, with the first file system: a common archive and one more on top of it.
     ///
     /// # Errors
     /// When a file cannot be written.
@@ -163,7 +161,7 @@ impl Place {
     }
 }
 
-/// Removes the folders of processes that are gone: who was killed could not.
+/// Removes the folders of processes that are gone: a killed one could not.
 pub(crate) fn remove_abandoned(shared: &Path) {
     for entry in fs::read_dir(shared).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -218,10 +216,10 @@ impl Boot {
         })
     }
 
-    /// The next whole frame that the guest has handed out.
+    /// Takes the next whole frame that the guest has handed out.
     ///
     /// # Errors
-    /// When what it handed out is damaged.
+    /// When the bytes that it handed out are damaged.
     pub fn frame(&mut self) -> Result<Option<Frame>, BootError> {
         let mut bytes = Vec::new();
         self.frames
@@ -231,7 +229,7 @@ impl Boot {
         Ok(self.reader.take()?)
     }
 
-    /// How the kernel ended; `None` while it runs.
+    /// The end of the kernel; `None` while it runs.
     ///
     /// # Errors
     /// When that cannot be told.
@@ -241,18 +239,18 @@ impl Boot {
 
     /// Kills the kernel and everything in it.
     pub fn stop(&mut self) {
-        // It may have ended by itself.
+        // The kernel may have ended by itself.
         self.running.stop(PATIENCE).ok();
     }
 
-    /// What the kernel said on its console.
+    /// The text that the kernel wrote on its console.
     #[must_use]
     pub fn console(&self) -> String {
         let bytes = fs::read(self.place.folder().join("console")).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// The error of a kernel that ended before what ran in it did.
+    /// The error of a kernel that ended before the program in it did.
     #[must_use]
     pub fn ended_early(&self) -> BootError {
         let console = self.console();
@@ -263,7 +261,7 @@ impl Boot {
     }
 }
 
-/// A boot that failed.
+/// The error of a boot that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
     /// A file cannot be used.
@@ -272,13 +270,13 @@ pub enum BootError {
     /// The kernel cannot be started.
     #[error("cannot run the kernel")]
     Start(#[from] TargetError),
-    /// What the guest handed out is damaged.
+    /// The bytes that the guest handed out are damaged.
     #[error(transparent)]
     Frames(#[from] FrameError),
     /// The kernel ended before the experiment.
     #[error("the guest ended early: {reason}\nits console ends with:\n{console}")]
     Early {
-        /// Why, as far as is known.
+        /// The reason, as far as is known.
         reason: Reason,
         /// The console's last lines.
         console: String,

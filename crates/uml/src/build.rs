@@ -1,9 +1,9 @@
 //! The build of a kernel, step by step: unpack, change, configure, compile,
 //! put in place.
 //!
-//! Each step leaves a stamp in the build's folder, so that a build that was
-//! interrupted goes on where it was; `make` itself goes on within the longest
-//! one. What the steps say goes to a log, whose last lines an error shows.
+//! Each step leaves a stamp in the build's folder, so that a build that was interrupted goes on
+//! where it was; `make` itself goes on within the longest one. The output of the steps goes to a
+//! log, whose last lines an error shows.
 
 mod run;
 mod step;
@@ -25,7 +25,7 @@ use run::Runner;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The file in a build's folder that says what the tree is made of.
+/// The file in a build's folder that says of what the tree is made.
 const CHANGES: &str = "changes";
 
 /// The first kernel that shares the time by memory, and the first that runs its programs
@@ -33,10 +33,11 @@ const CHANGES: &str = "changes";
 const SHARED_MEMORY: (u32, u32) = (6, 11);
 const SECCOMP: (u32, u32) = (6, 16);
 
-/// What tar says of the archive of 6.12, a line for each 1000 records of 10 KiB.
+/// The number of lines that tar prints for the archive of 6.12, one for each 1000 records
+/// of 10 KiB.
 const CHECKPOINTS: u64 = 155;
 
-/// The lines that `make linux` prints for 6.12; other kernels come near.
+/// The number of lines that `make linux` prints for 6.12; other kernels come near.
 const LINES: u64 = 1750;
 
 /// A kernel to be built.
@@ -44,19 +45,19 @@ const LINES: u64 = 1750;
 pub struct Build {
     cache: Cache,
     source: Source,
-    /// OpenZFS's source, to be built in.
+    /// The source of OpenZFS, to be built in.
     zfs: Option<zfs::Source>,
     name: String,
     jobs: usize,
 }
 
 impl Build {
-    /// Looks for the source, a version or a folder, the newest that is installed where
-    /// `wanted` is nothing, and decides what is to be done.
+    /// Looks for the source, a version or a folder, the newest that is installed where `wanted` is
+    /// `None`, and plans the build.
     ///
     /// # Errors
-    /// When the source that is named is none, or packages that a build and its guests need
-    /// are missing: all of them are named.
+    /// When the source that is named is none, or packages that a build and its guests need are
+    /// missing: all of them are named.
     pub fn new(cache: Cache, wanted: Option<&str>, with_zfs: bool) -> Result<Self, BuildError> {
         let packages = Packages::of(&cache);
         let found = needs::find(wanted, with_zfs, &packages)?;
@@ -76,7 +77,7 @@ impl Build {
         })
     }
 
-    /// Fetches what [`BuildError::Packages`] names into the cache, without root.
+    /// Fetches the packages of [`BuildError::Packages`] into the cache, without root.
     ///
     /// # Errors
     /// When apt does not find or get a package, or one cannot be unpacked.
@@ -94,19 +95,19 @@ impl Build {
         fetched.fetch(packages, &mut |command| runner.run(command, 0, watcher))
     }
 
-    /// What the kernel will be called.
+    /// The name that the kernel will have.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where its source comes from, in words.
+    /// The origin of its source, in words.
     #[must_use]
     pub fn source(&self) -> String {
         self.source.describe()
     }
 
-    /// The log of all that is run.
+    /// The path of the log of all programs that are run.
     #[must_use]
     pub fn log(&self) -> PathBuf {
         self.folder().join("build.log")
@@ -123,8 +124,7 @@ impl Build {
     /// Builds, and removes the tree afterwards.
     ///
     /// # Errors
-    /// When a step fails; what was done stays, and the next build goes on with
-    /// it.
+    /// When a step fails; the finished work stays, and the next build goes on with it.
     pub fn run(&self, watcher: &mut dyn Watcher) -> Result<Kernel, BuildError> {
         let folder = self.folder();
         let _alone = self.cache.lock(&self.name)?;
@@ -171,7 +171,7 @@ impl Build {
         Ok(fs::write(&file, changes).map_err(cannot("use", &file))?)
     }
 
-    /// All that decides what stands in the tree: what is changed, and of which sources.
+    /// The description of all that decides the contents of the tree: the changes, and the sources.
     fn made_of(&self) -> String {
         let zfs = self.zfs.as_ref().map_or("none", zfs::Source::version);
         let (changes, source) = (self.changes(), self.source.state());
@@ -233,7 +233,7 @@ impl Build {
         }
     }
 
-    /// A build that could not end is refused at its beginning.
+    /// Refuses at its beginning a build that could not end.
     fn check_space(&self) -> Result<(), BuildError> {
         let folder = self.folder();
         if self.tree().exists() {
@@ -298,7 +298,7 @@ impl Build {
         check_configuration(&config.stdout, more)
     }
 
-    /// `make` for User-Mode Linux. What a kernel says of its build is the same
+    /// A command of `make` for User-Mode Linux. The kernel's statements on its build are the same
     /// wherever and whenever it is built.
     fn make(&self, words: &[&str]) -> Command {
         let tree = self.tree().to_string_lossy().into_owned();
@@ -314,9 +314,9 @@ impl Build {
     }
 }
 
-/// Removes a build's folder, which has about a hundred thousand files, and tells how far
-/// it is. Whoever does not want to wait stops it: the kernel is in its place, and
-/// [`Cache::remove`] removes the rest.
+/// Removes a build's folder, which has about a hundred thousand files, and tells how far it is. A
+/// user who does not want to wait stops it: the kernel is in its place, and [`Cache::remove`]
+/// removes the rest.
 fn remove_slowly(folder: &Path, watcher: &mut dyn Watcher) -> Result<(), BuildError> {
     let (mut folders, mut files) = (vec![folder.to_owned()], Vec::new());
     let mut next = 0;

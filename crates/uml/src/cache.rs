@@ -1,4 +1,4 @@
-//! Where kernels are kept: the user's cache folder.
+//! The place where kernels are kept: the user's cache folder.
 //!
 //! ```text
 //! raidlab/kernels/6.12/linux        the program
@@ -14,9 +14,9 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The file beside a kernel that says what it is.
+/// The file beside a kernel that describes it.
 const ABOUT: &str = "kernel.json";
-/// The kernel itself.
+/// The file of the kernel itself.
 const PROGRAM: &str = "linux";
 
 /// A folder of kernels.
@@ -28,11 +28,11 @@ pub struct Cache {
 /// A kernel that has been built.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kernel {
-    /// What it is called here: `6.12`, `6.1-zfs`.
+    /// The name that it has here: `6.12`, `6.1-zfs`.
     pub name: String,
-    /// Its release: `6.12.117`.
+    /// The release of the kernel: `6.12.117`.
     pub release: String,
-    /// Where its source came from.
+    /// The origin of its source.
     pub source: String,
     /// The version of OpenZFS that is built in.
     pub zfs: Option<String>,
@@ -41,8 +41,7 @@ pub struct Kernel {
     pub shared_memory: bool,
     /// Whether its programs run under seccomp instead of ptrace (since 6.16).
     pub seccomp: bool,
-    /// What raidlab changed of it, as a digest; `None` where that was not written
-    /// down.
+    /// The digest of raidlab's changes to it; `None` where that was not written down.
     #[serde(default)]
     pub changes: Option<String>,
     /// The kernel itself, which is a program.
@@ -51,7 +50,7 @@ pub struct Kernel {
 }
 
 impl Cache {
-    /// The user's: below `XDG_CACHE_HOME`, or `~/.cache` where that is not set.
+    /// The cache of the user: below `XDG_CACHE_HOME`, or `~/.cache` where that is not set.
     ///
     /// # Errors
     /// When neither it nor `HOME` is set.
@@ -66,7 +65,7 @@ impl Cache {
             .ok_or(CacheError::Nowhere)
     }
 
-    /// One in a folder of its own.
+    /// A cache in a folder of its own.
     #[must_use]
     pub const fn in_folder(folder: PathBuf) -> Self {
         Self { folder }
@@ -96,8 +95,8 @@ impl Cache {
         self.folder.join("packages")
     }
 
-    /// Keeps others who build or remove this kernel away until the file is closed, which
-    /// stays when the build's folder goes.
+    /// Locks this kernel against others that build or remove it until the returned file is closed,
+    /// which stays when the build's folder goes.
     pub(crate) fn lock(&self, name: &str) -> Result<File, CacheError> {
         let path = self.folder.join(format!("{name}.lock"));
         let failed = cannot("change", &path);
@@ -112,7 +111,7 @@ impl Cache {
         }
     }
 
-    /// The kernels that are there, the newest version last.
+    /// The kernels in the cache, the newest version last.
     ///
     /// # Errors
     /// When the folder or a description in it cannot be read.
@@ -179,8 +178,8 @@ impl Cache {
         Ok(kernel.map(|kernel| Kernel { program, ..kernel }))
     }
 
-    /// The kernel of that name, or else the newest one with OpenZFS, or without
-    /// it, as is wanted, or else the newest.
+    /// Chooses the kernel of that name, or else the newest one with OpenZFS, or without it, as is
+    /// wanted, or else the newest.
     ///
     /// # Errors
     /// [`CacheError::NotBuilt`] where there is none.
@@ -215,7 +214,7 @@ impl Cache {
             .map_err(|error| cannot("change", &about)(error.into()))?;
         fs::copy(&kernel.program, &new_program).map_err(cannot("change", &program))?;
         fs::write(&new_about, text + "\n").map_err(cannot("change", &about))?;
-        // A kernel without a description is none: nobody sees one with another's.
+        // A kernel without a description counts as none, so it is never seen with another's.
         match fs::remove_file(&about) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
                 return Err(cannot("change", &about)(source).into());
@@ -228,8 +227,7 @@ impl Cache {
         Ok(program)
     }
 
-    /// Removes a kernel and what was left of its build; says whether there was
-    /// anything.
+    /// Removes a kernel and the rest of its build; returns whether there was anything.
     ///
     /// # Errors
     /// When something cannot be removed, or it is being built.
@@ -241,7 +239,7 @@ impl Cache {
     }
 }
 
-/// Whether there is no such file, nor a folder that could have it.
+/// Whether the error says that there is no such file, nor a folder that could have it.
 fn is_nothing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -249,7 +247,7 @@ fn is_nothing(error: &io::Error) -> bool {
     )
 }
 
-/// Removes a folder; says whether it was there.
+/// Removes a folder; returns whether it was there.
 ///
 /// # Errors
 /// When it cannot be removed.
@@ -269,7 +267,7 @@ fn version_key(release: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Trouble with the folder of kernels.
+/// Errors of the folder of kernels.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     /// There is no home folder.
@@ -278,21 +276,21 @@ pub enum CacheError {
     /// No such kernel has been built.
     #[error("{}", not_built(name.as_deref(), known))]
     NotBuilt {
-        /// The name that was asked for.
+        /// The name that was asked for, if any was.
         name: Option<String>,
-        /// The names of the kernels that there are.
+        /// The names of the kernels that are built.
         known: Vec<String>,
     },
     /// Another raidlab is building this kernel.
     #[error("the kernel {name} is being built by another raidlab")]
     Busy {
-        /// The name as it was given.
+        /// The name of the kernel as it was given.
         name: String,
     },
-    /// Something cannot be read.
+    /// A file cannot be read.
     #[error(transparent)]
     Read(PathError),
-    /// Something cannot be changed.
+    /// A file cannot be changed.
     #[error(transparent)]
     Change(#[from] PathError),
 }

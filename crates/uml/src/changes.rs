@@ -1,5 +1,5 @@
-//! What raidlab changes of a kernel, in one number: a kernel in the cache that was
-//! made by another set of edits or settings is told from one that was not.
+//! The digest of raidlab's changes to a kernel, in one number, by which a kernel in the cache that
+//! was made by another set of edits or settings is known.
 //!
 //! The digest is FNV-1a of 64 bits over every edit's file, place, replacement and
 //! whether it may be left out, then over the wanted settings; with OpenZFS its
@@ -14,19 +14,19 @@ use crate::source::TREE;
 use crate::zfs;
 use raidlab_units::{FNV_BASIS, fnv1a};
 
-/// Whose changes a kernel has.
+/// The set of changes that a kernel has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changes {
     /// The changes that this raidlab makes.
     Current,
-    /// Others: an older raidlab has built it.
+    /// The kernel has other changes: an older raidlab has built it.
     Older,
-    /// It was built before that was written down.
+    /// The kernel was built before its changes were written down.
     Unknown,
 }
 
 impl Changes {
-    /// Who has made the kernel, in a few words.
+    /// The program that has made the kernel, in a few words.
     #[must_use]
     pub const fn made_by(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl Kernel {
         }
     }
 
-    /// What is to be said of one that another raidlab has made, with the remedy.
+    /// The warning of a kernel that another raidlab has made, with the remedy.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         if self.made_with() != Changes::Older {
@@ -65,7 +65,7 @@ impl Kernel {
     }
 }
 
-/// The digest of what a build changes, in hexadecimal digits.
+/// The digest of a build's changes, in hexadecimal digits.
 pub(crate) fn digest(with_zfs: bool) -> String {
     if with_zfs {
         of(
@@ -78,7 +78,7 @@ pub(crate) fn digest(with_zfs: bool) -> String {
 }
 
 fn of(edits: &[&[Edit]], settings: &[&str]) -> String {
-    /// In no text that is UTF-8.
+    /// A byte that is in no text that is UTF-8.
     const END: u8 = 0xff;
     let edits = edits.iter().flat_map(|edits| edits.iter());
     let edits = edits.flat_map(|edit| edit.texts().into_iter());

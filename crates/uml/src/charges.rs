@@ -1,57 +1,57 @@
-//! What computing costs in the guest, and where its kernel is charged for it.
+//! The costs of computing in the guest, and the places where its kernel is charged for it.
 //!
 //! A parameter of the kernel's command line, `tt-charges=`, has the numbers of a processor
 //! (`docs/reference/processors.md`), in the order of [`Charges::in_order`], which is that of
 //! `enum raidlab_charge` in `edits/charges.h`. Without it nothing is charged.
 //!
-//! The places are edits of the source, `edits/charges.edits`. Each says what it does and
-//! how often. That is *owed*, and *paid* by moving the time, which lets events come, where
-//! the kernel could be interrupted: at the place itself in a thread, or at the end of a
-//! system call for what is copied. What an interrupt owes, whom it interrupts pays before
-//! it goes on, or the idle loop before it sleeps. So a core that is busy gets later, and
-//! one that is idle has dealt with its interrupts before it wakes somebody up.
+//! The places are edits of the source, `edits/charges.edits`. Each says its work and how often it
+//! is done. That is *owed*, and *paid* by moving the time, which lets events come, where the kernel
+//! could be interrupted: at the place itself in a thread, or at the end of a system call for copied
+//! bytes. The debt of an interrupt is paid by the interrupted thread before it goes on, or by the
+//! idle loop before it sleeps. So a core that is busy gets later, and one that is idle has dealt
+//! with its interrupts before it wakes a thread up.
 //!
 //! The scheduler's clock is the virtual time then, where it is otherwise that of the last
 //! tick: the processor time of threads is as exact as the charges.
 
-/// What a processor's computing costs the guest, in femtoseconds of one core: of the last
-/// three for each byte, of the others each time.
+/// The costs of a processor's computing in the guest, in femtoseconds of one core: the last three
+/// for each byte, the others each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Charges {
-    /// A change of threads.
+    /// The cost of a change of threads.
     pub switch: u64,
-    /// To wake a thread, for whoever does it.
+    /// The cost of waking a thread, for the one that does it.
     pub wake_call: u64,
-    /// A command goes through the block layer's queue and the driver to a disk.
+    /// The cost of a command's way through the block layer's queue and the driver to a disk.
     pub dispatch: u64,
-    /// An interrupt of a disk is entered and left.
+    /// The cost of entering and leaving an interrupt of a disk.
     pub interrupt: u64,
-    /// A command ends in it.
+    /// The cost of a command's end in it.
     pub complete: u64,
-    /// An array takes a request.
+    /// The cost of an array's taking a request.
     pub request: u64,
-    /// An array ends a request.
+    /// The cost of an array's ending a request.
     pub request_end: u64,
-    /// An array makes a command to a member, and ends it.
+    /// The cost of an array's making a command to a member, and ending it.
     pub member: u64,
-    /// The bitmap looks up and counts a bit.
+    /// The cost of the bitmap's looking up and counting a bit.
     pub bitmap: u64,
-    /// RAID 5 looks up a stripe for a request.
+    /// The cost of RAID 5's looking up a stripe for a request.
     pub find: u64,
-    /// Its thread looks through a stripe once.
+    /// The cost of its thread's looking through a stripe once.
     pub handle: u64,
-    /// A stripe is put into a list of those that are to be handled.
+    /// The cost of putting a stripe into a list of those that are to be handled.
     pub release: u64,
-    /// A byte of a block goes through XOR.
+    /// The cost of XOR for a byte of a block.
     pub xor: u64,
-    /// A byte of a block goes through P and Q.
+    /// The cost of P and Q for a byte of a block.
     pub pq: u64,
-    /// A byte is copied between a program and the kernel, or a request and a stripe.
+    /// The cost of copying a byte between a program and the kernel, or a request and a stripe.
     pub copy: u64,
 }
 
 impl Charges {
-    /// All of them with their names, in the order of the parameter.
+    /// All charges with their names, in the order of the parameter.
     #[must_use]
     pub const fn in_order(&self) -> [(&'static str, u64); 15] {
         [

@@ -1,15 +1,15 @@
-//! The kernel's configuration: what is wanted, and whether it is in force.
+//! The kernel's configuration: the wanted settings, and whether they are in force.
 //!
 //! Kconfig drops settings silently when something that they depend on is off,
 //! so after `make olddefconfig` every wanted one is looked for.
 
-/// What is wanted, with comments.
+/// The wanted settings, with comments.
 const WANTED: &str = include_str!("kernel.config");
 
-/// Ends a line of a setting that not every kernel has.
+/// The end of a line of a setting that not every kernel has.
 const OPTIONAL: &str = "# where offered";
 
-/// What OpenZFS needs of the kernel that it is built into.
+/// The settings that OpenZFS needs of the kernel that it is built into.
 pub(crate) const FOR_ZFS: &str = "\
 CONFIG_MODULES=y
 CONFIG_ZLIB_INFLATE=y
@@ -17,8 +17,8 @@ CONFIG_ZLIB_DEFLATE=y
 CONFIG_EFI_PARTITION=y
 ";
 
-/// The same with the setting that it brings with it, which is there once it is in
-/// the tree.
+/// The same settings with the one that OpenZFS brings with it, which is there once it is
+/// in the tree.
 pub(crate) const WITH_ZFS: &str = "\
 CONFIG_MODULES=y
 CONFIG_ZLIB_INFLATE=y
@@ -59,7 +59,7 @@ pub(crate) fn lacking(config: &str, more: &str) -> Vec<String> {
         .collect()
 }
 
-/// Name, value, and whether a kernel may lack it.
+/// The settings of a text: name, value, and whether a kernel may lack it.
 fn settings(text: &str) -> impl Iterator<Item = (&str, &str, bool)> {
     text.lines().filter_map(|line| {
         let optional = line.ends_with(OPTIONAL);

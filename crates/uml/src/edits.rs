@@ -1,4 +1,4 @@
-//! What is changed in the kernel's source, and where.
+//! The edits of the kernel's source.
 //!
 //! Four parameters on the kernel's command line, none of which does anything
 //! unless it is given:
@@ -10,7 +10,7 @@
 //!   a crude model of a processor, and lets programs that poll come to an end.
 //! - `tt-clock-call-cost=NS`: that of a system call that reads the clock, where it is
 //!   not that of any other.
-//! - `tt-seed=N`: where entropy comes from, instead of the host's getrandom(2).
+//! - `tt-seed=N`: the seed from which entropy comes, instead of the host's getrandom(2).
 //!
 //! A disk of virtio says how many commands it queues, as one of SATA does: throttling of writes goes
 //! by that number (`block/blk-wbt.c`).
@@ -19,36 +19,35 @@
 //! point state. On a processor with AMX it has 11008 bytes, and ptrace(2) takes
 //! all or nothing.
 //!
-//! Where the kernel shares the time by memory with the calendar (6.11 and later), two more
-//! things, which save stops and messages and change no time (what computing costs is in
-//! [`crate::charges`]):
+//! Where the kernel shares the time by memory with the calendar (6.11 and later), two
+//! more things, which save stops and messages and change no time (the costs of computing
+//! are in [`crate::charges`]):
 //!
-//! - Programs read the clock without the kernel. Below the vDSO each has a page with the
-//!   time, how far it may be moved (to the next event of the kernel's or the calendar's),
-//!   and the timekeeper's numbers. The vDSO moves it by what the reading and the call cost;
-//!   what would come to an event is left to the system call. The kernel takes the time from
-//!   the page when the program stops.
+//! - Programs read the clock without the kernel. Below the vDSO each has a page with the time, how
+//!   far it may be moved (to the next event of the kernel's or the calendar's), and the
+//!   timekeeper's numbers. The vDSO moves it by the cost of the reading and the call; a reading
+//!   that would come to an event is left to the system call. The kernel takes the time from the
+//!   page when the program stops.
 //! - Kicks and interrupts of the disks are entries in the calendar's memory instead of
 //!   messages that wait for an answer each. After a kick the kernel waits for the calendar
 //!   before its time moves; interrupts take effect when it is run.
 //!
-//! Where OpenZFS is built in, three things. As it starts it measures for a
-//! millisecond each how fast its checksums and parities are computed, and takes
-//! the fastest; computing takes no virtual time here, so only the readings of the
-//! clock would end that, after minutes of real time. Each is run once instead, and
-//! of equals the first is taken. And its Lua jumps out of an error by a `longjmp`
-//! of its own with one argument; the kernel's, which takes its place, has a second
-//! one, what `setjmp` then returns. And a thread that finds no free memory spends
-//! 10 us on its search: OpenZFS's cache promises to give some back later, by a
-//! thread that never runs if no time passes meanwhile.
+//! Where OpenZFS is built in, three things. As it starts it measures for a millisecond each how
+//! fast its checksums and parities are computed, and takes the fastest; computing takes no virtual
+//! time here, so only the readings of the clock would end that, after minutes of real time. Each
+//! is run once instead, and of equals the first is taken. And its Lua jumps out of an error by a
+//! `longjmp` of its own with one argument; the kernel's, which takes its place, has a second one,
+//! the value that `setjmp` then returns. And a thread that finds no free memory spends 10 us on
+//! its search: OpenZFS's cache promises to give some back later, by a thread that never runs if no
+//! time passes meanwhile.
 //!
-//! An edit replaces a text that must be in its file exactly once, so that a
-//! kernel in which the place looks different is refused instead of broken. The edits stand
-//! in files, `edits/*.edits`. After a line that begins with `=== ` and names the file,
-//! behind `optional` where versions without the place do not need the change, comes the
-//! text, then a line `--->`, then what takes its place, up to the next such line or the
-//! end. A last line `\` says that the text ends without a line end. A line `@NAME` is the
-//! file of that name beside it. What follows a colon in the head is a remark.
+//! An edit replaces a text that must be in its file exactly once, so that a kernel in which the
+//! place looks different is refused instead of broken. The edits stand in files, `edits/*.edits`.
+//! After a line that begins with `=== ` and names the file, behind `optional` where versions
+//! without the place do not need the change, comes the text, then a line `--->`, then what takes
+//! its place, up to the next such line or the end. A last line `\` says that the text ends without
+//! a line end. A line `@NAME` is the file of that name beside it. The text behind a colon in the
+//! head is a remark.
 
 use raidlab_units::{PathError, cannot};
 use std::fs;
@@ -56,17 +55,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// A place of the source that is changed.
+/// An edit of a place of the source.
 pub(crate) struct Edit {
     pub(crate) file: &'static str,
     pub(crate) from: String,
     pub(crate) to: String,
-    /// Versions without the place do not need the change.
+    /// Whether versions without the place do not need the change.
     pub(crate) optional: bool,
 }
 
 impl Edit {
-    /// All that it consists of, as texts.
+    /// All texts of which the edit consists.
     pub(crate) fn texts(&self) -> [&str; 4] {
         let optional = if self.optional { "optional" } else { "" };
         [self.file, &self.from, &self.to, optional]
@@ -76,18 +75,18 @@ impl Edit {
 /// Edits that are made together.
 pub(crate) type Edits = LazyLock<Vec<Edit>>;
 
-/// What changes in the kernel itself.
+/// The edits of the kernel itself.
 pub(crate) static KERNEL: Edits = LazyLock::new(|| read(include_str!("edits/kernel.edits")));
 
-/// What changes where the kernel shares the time by memory, since 6.11: programs read the
-/// clock without it, and its disks are kicked and interrupt without messages.
+/// The edits for a kernel that shares the time by memory, since 6.11: programs read the clock
+/// without it, and its disks are kicked and interrupt without messages.
 pub(crate) static SHARED_MEMORY: Edits =
     LazyLock::new(|| read(include_str!("edits/shared_memory.edits")));
 
-/// Where kernels since 6.11 are charged for what they compute.
+/// The edits by which kernels since 6.11 are charged for computing.
 pub(crate) static CHARGES: Edits = LazyLock::new(|| read(include_str!("edits/charges.edits")));
 
-/// What changes in OpenZFS, below the kernel's tree, and in the kernel for it.
+/// The edits of OpenZFS, below the kernel's tree, and of the kernel for it.
 pub(crate) static OPENZFS: Edits = LazyLock::new(|| read(include_str!("edits/openzfs.edits")));
 
 /// The files that edits name.
@@ -122,7 +121,7 @@ fn read(edits: &'static str) -> Vec<Edit> {
     edits.filter_map(edit).collect()
 }
 
-/// One of them, from its file's name on.
+/// Parses one edit, from its file's name on.
 fn edit(text: &'static str) -> Option<Edit> {
     let (head, texts) = text.split_once('\n')?;
     let (from, to) = texts.split_once("\n--->\n")?;
@@ -217,7 +216,7 @@ fn changed(text: &str, edit: &Edit) -> Result<String, EditError> {
     }
 }
 
-/// A kernel that cannot be changed.
+/// The error of a kernel that cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
     /// A file is missing or cannot be written.
@@ -231,9 +230,9 @@ pub enum EditError {
     Place {
         /// The file below the source tree.
         file: &'static str,
-        /// The first line of what was looked for.
+        /// The first line of the text that was looked for.
         place: String,
-        /// How often it is there.
+        /// The number of times that it is there.
         found: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! Why a build did not come to its end, and what would help.
+//! The error of a build that did not come to its end, with its remedy.
 
 use crate::cache::CacheError;
 use crate::edits::EditError;
@@ -7,14 +7,14 @@ use raidlab_shell::TargetError;
 use raidlab_units::{PathError, visible_path};
 use std::path::PathBuf;
 
-/// What an unpacked tree and its objects take.
+/// The space that an unpacked tree and its objects take, in bytes.
 pub(crate) const SPACE: u64 = 4 << 30;
 
 /// The packages of OpenZFS: its source and its tools.
 pub(crate) const SOURCE_OF_ZFS: &str = "zfs-dkms";
 pub(crate) const TOOLS_OF_ZFS: &str = "zfsutils-linux";
 
-/// Where the packages of OpenZFS are, which no other error of apt's says.
+/// A hint where the packages of OpenZFS are, which no other error of apt's gives.
 const WHERE_ZFS_IS: &str = "OpenZFS is in Debian's section `contrib`, and the version that Linux \
     6.12 needs (2.3), in Debian 12, in the suite `bookworm-backports`: add `contrib` behind `main` \
     in /etc/apt/sources.list, there also the line `deb http://deb.debian.org/debian \
@@ -22,13 +22,13 @@ const WHERE_ZFS_IS: &str = "OpenZFS is in Debian's section `contrib`, and the ve
     `apt-get install -t bookworm-backports zfs-dkms zfsutils-linux`. A kernel of \
     linux-source-6.1 takes the 2.1 of Debian 12 itself";
 
-/// A build that did not come to its end.
+/// The reason why a build did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// There is no source.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// Packages that the build needs.
+    /// Packages that the build needs are not installed.
     #[error(
         "a kernel and its guests need packages that are not installed: {}",
         packages.join(", ")
@@ -37,7 +37,7 @@ pub enum BuildError {
         /// The names of the packages, as Debian has them.
         packages: Vec<String>,
     },
-    /// Too little space for a tree.
+    /// There is too little space for a tree.
     #[error(
         "{} has {} MiB free; a build takes up to {} MiB, and less than 20 MiB stay",
         visible_path(folder), free >> 20, SPACE >> 20
@@ -45,13 +45,13 @@ pub enum BuildError {
     Space {
         /// The folder in which it would be built.
         folder: PathBuf,
-        /// How many bytes the file system has free.
+        /// The number of bytes that the file system has free.
         free: u64,
     },
     /// The source is not as expected.
     #[error(transparent)]
     Edit(#[from] EditError),
-    /// Settings that the kernel does not take.
+    /// The kernel does not take some settings.
     #[error("the kernel does not take these settings: {}", lacking.join(", "))]
     Configuration {
         /// The kernel's options that are not set.
@@ -62,9 +62,9 @@ pub enum BuildError {
     Command {
         /// The program with its arguments.
         command: String,
-        /// How the program ended, in words.
+        /// The end of the program in words.
         how: String,
-        /// The file with all that the program wrote.
+        /// The file with all the output of the program.
         log: PathBuf,
         /// The log's last lines.
         tail: String,
@@ -72,7 +72,7 @@ pub enum BuildError {
     /// The disk became full during the build.
     #[error("no space is left for {}", log.parent().unwrap_or(log).display())]
     Full {
-        /// The file with all that programs wrote until then.
+        /// The file with all the output of programs until then.
         log: PathBuf,
     },
     /// A program cannot be run.
@@ -90,7 +90,7 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    /// What would help.
+    /// The remedy, where there is one.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -107,7 +107,7 @@ impl BuildError {
     }
 }
 
-/// The line for apt, and where to look for what it does not find.
+/// The command line of apt, and where to look for packages that it does not find.
 pub(crate) fn remedy(packages: &[String]) -> String {
     let mut words = format!(
         "sudo apt-get install {}\n      or, without root: `--fetch` fetches them into raidlab's \

@@ -1,17 +1,17 @@
-//! What a guest hands out: frames on a console of its own.
+//! The frames that a guest hands out on a console of its own.
 //!
-//! A frame is a line `raidlab KIND LENGTH CHECKSUM`, as many bytes as it says,
-//! and a line end. The checksum is CRC-32C of kind and payload, in hexadecimal.
-//! The last frame is of kind `end`: without it the guest did not come to its
-//! end.
+//! A frame is a line `raidlab KIND LENGTH CHECKSUM`, as many bytes as it says, and a line end. The
+//! checksum is CRC-32C of kind and payload, in hexadecimal. The last frame is of kind `end`:
+//! without it the guest did not come to its end.
 
 use std::str;
 
-/// What every frame begins with.
+/// The beginning of every frame.
 const MARK: &[u8] = b"raidlab ";
-/// A longer first line is none.
+/// The length in bytes above which a first line is none.
 const LONGEST_LINE: usize = 128;
-/// A longer payload is none of ours: results of one job take some hundred KiB.
+/// The length in bytes above which a payload is none of raidlab's: results of one job take
+/// some hundred KiB.
 const LONGEST: usize = 512 << 20;
 
 /// One message that a guest sends through its console, whole and checked.
@@ -27,7 +27,7 @@ pub struct Frame {
 pub const END: &str = "end";
 
 impl Frame {
-    /// The frame as bytes.
+    /// Encodes a frame as bytes.
     #[must_use]
     pub fn bytes(kind: &str, payload: &[u8]) -> Vec<u8> {
         let check = checksum(kind, payload);
@@ -42,7 +42,7 @@ fn checksum(kind: &str, payload: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(kind.as_bytes()), payload)
 }
 
-/// Takes a guest's bytes as they come and gives whole frames.
+/// A reader that takes a guest's bytes as they come and gives whole frames.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     waiting: Vec<u8>,
@@ -50,12 +50,12 @@ pub struct FrameReader {
 }
 
 impl FrameReader {
-    /// More bytes have come.
+    /// Takes more bytes that have come.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.waiting.extend_from_slice(bytes);
     }
 
-    /// The next frame that is there as a whole.
+    /// Takes the next frame that is there as a whole.
     ///
     /// # Errors
     /// When the bytes are no frame, or were damaged.
@@ -73,7 +73,8 @@ impl FrameReader {
     }
 }
 
-/// The first frame of some bytes, and its length; `None` while it is not whole.
+/// Parses the first frame of some bytes, and returns it with its length; `None` while it
+/// is not whole.
 fn parse(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Damage> {
     let marked = bytes.len().min(MARK.len());
     if bytes[..marked] != MARK[..marked] {
@@ -114,23 +115,23 @@ fn parse(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Damage> {
     Ok(Some((frame, end + 1)))
 }
 
-/// Bytes that are no frame.
+/// The error of bytes that are no frame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at} of what the guest handed out")]
 pub struct FrameError {
-    /// Where a frame should begin.
+    /// The offset at which a frame should begin.
     pub at: usize,
-    /// How the bytes there are no frame.
+    /// The damage of the bytes there.
     pub what: Damage,
 }
 
-/// What is wrong with a frame.
+/// The damage of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     /// The bytes do not begin as a frame does.
     #[error("no frame")]
     NoFrame,
-    /// Its checksum is not that of its contents.
+    /// The checksum is not that of the frame's contents.
     #[error("a frame that was altered on its way")]
     Altered,
 }

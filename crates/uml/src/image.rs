@@ -8,26 +8,26 @@ use std::path::Path;
 /// The first program's path in the guest.
 pub const AGENT: &str = "/raidlab/agent";
 
-/// What the agent takes in the guest's memory: this much, or a multiple where it is
-/// larger. Which pages the tools, and what they allocate later, lie in would hang on its
-/// size otherwise, and with that, how much is free for caches. A build for development
-/// takes 53 MB of it.
+/// The size of the slot that the agent takes in the guest's memory: this much, or a multiple
+/// where it is larger. Otherwise its size would decide in which pages the tools lie, and their
+/// later allocations, and with that, how much is free for caches. A build for development takes
+/// 53 MB of it.
 pub const AGENT_SLOT: u64 = 64 << 20;
 
-/// Without these a guest is of no use.
+/// The programs without which a guest is of no use.
 const NEEDED: &str = "mdadm fio sh df cat mkdir rm sleep sync uname lsblk mount umount blockdev \
     wipefs";
 
-/// These are taken along where they are installed.
+/// The programs that are taken along where they are installed.
 const WELCOME: &str = include_str!("image/programs.txt");
 
 /// OpenZFS's programs, for a kernel that has it.
 const FOR_ZFS: &str = "zpool zfs zdb partx grep";
 
-/// The settings of tools; Debian's paths.
+/// The settings of tools, at Debian's paths.
 const PATHS: &str = "/etc/mke2fs.conf /etc/lvm/lvm.conf /etc/lvm/profile";
 
-/// The packages of what no guest can do without and this machine has not.
+/// The packages of programs that every guest needs and this machine has not.
 pub(crate) fn missing_packages(beside: &Path) -> Vec<String> {
     raidlab_initramfs::missing_packages(NEEDED, Some(beside))
 }
@@ -40,13 +40,12 @@ pub(crate) fn lacks_tools_of_zfs(beside: &Path) -> bool {
         .any(|name| found(name).is_none())
 }
 
-/// Everything that arrays, file systems and measurements need, with `agent`, a
-/// program of this machine, as the first program. What is not installed may be among the
+/// Makes an archive of everything that arrays, file systems and measurements need, with `agent`, a
+/// program of this machine, as the first program. Programs that are not installed may be among the
 /// packages that were fetched, whose root is `beside`.
 ///
 /// # Errors
-/// When tools are not installed (all of them are named) or a file cannot be
-/// read.
+/// When tools are not installed (all of them are named) or a file cannot be read.
 pub fn image(agent: &Path, with_zfs: bool, beside: &Path) -> Result<Archive, InitramfsError> {
     let mut initramfs = Initramfs::beside(Some(beside))?;
     initramfs.programs(NEEDED)?;
@@ -65,7 +64,7 @@ pub fn image(agent: &Path, with_zfs: bool, beside: &Path) -> Result<Archive, Ini
     Ok(archive)
 }
 
-/// A program with zeros behind it up to the end of its last slot. Nobody reads them.
+/// A program with zeros behind it up to the end of its last slot. They are never read.
 fn in_slots(mut program: Vec<u8>) -> Vec<u8> {
     let slots = (program.len() as u64).div_ceil(AGENT_SLOT).max(1);
     let length = usize::try_from(slots * AGENT_SLOT).unwrap_or(program.len());

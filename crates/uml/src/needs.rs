@@ -1,8 +1,8 @@
-//! What a kernel, and guests on it, need of the machine: programs, headers, sources, space.
+//! The needs of a kernel, and of guests on it, that the machine must meet: programs,
+//! headers, sources, space.
 //!
-//! All that is missing is told before anything is done, in one line for apt. A build that
-//! ended after a quarter of an hour to say that the guest's tools are missing would help
-//! nobody.
+//! All that is missing is told before anything is done, in one line for apt. A build that ended
+//! after a quarter of an hour to say that the guest's tools are missing would be no help.
 
 use crate::boot::{SHARED_MEMORY, remove_abandoned};
 use crate::error::{SOURCE_OF_ZFS, TOOLS_OF_ZFS};
@@ -13,7 +13,7 @@ use crate::zfs;
 use raidlab_units::Bytes;
 use std::path::{Path, PathBuf};
 
-/// A program or a header, and the package of Debian's that has it.
+/// The programs and headers that are needed, each with the package of Debian's that has it.
 const NEEDED: [(&str, &str); 9] = [
     ("make", "make"),
     ("gcc", "gcc"),
@@ -26,26 +26,26 @@ const NEEDED: [(&str, &str); 9] = [
     ("xz", "xz-utils"),
 ];
 
-/// Headers of the C library's, below `/usr/include`.
+/// Headers of the C library, below `/usr/include`.
 const HEADERS: [(&str, &str); 1] = [("stdio.h", "libc6-dev")];
 
-/// Of the source when none is installed and none is named.
+/// The version of the source when none is installed and none is named.
 const USUAL: &str = "6.12";
 
-/// What a build begins with.
+/// The sources with which a build begins.
 #[derive(Debug)]
 pub(crate) struct Found {
     /// The kernel's source.
     pub(crate) source: Source,
-    /// OpenZFS's, where it is wanted.
+    /// The source of OpenZFS, where it is wanted.
     pub(crate) zfs: Option<zfs::Source>,
 }
 
-/// Looks for everything that a build and its guests need; `packages` where some of it is
+/// Looks for everything that a build and its guests need; `packages` gets those that are
 /// missing, each once.
 ///
 /// # Errors
-/// When the source that is named is none; what is not installed is no error here.
+/// When the source that is named is none; a package that is not installed is no error here.
 pub(crate) fn find(
     wanted: Option<&str>,
     with_zfs: bool,
@@ -98,8 +98,9 @@ fn missing_among(folders: &[PathBuf], headers: &[PathBuf]) -> Vec<&'static str> 
         .collect()
 }
 
-/// What the folder of shared memory has left for guests, whose memory is a file in it; `None`
-/// where the system does not say. What killed runs have left there is removed before.
+/// The space that the folder of shared memory has left for guests, whose memory is a file
+/// in it; `None` where the system does not say. Folders that killed runs have left there
+/// are removed before.
 #[must_use]
 pub fn shared_memory_left() -> Option<Bytes> {
     let folder = Path::new(SHARED_MEMORY);

@@ -1,10 +1,10 @@
 //! Debian's packages without root: fetched by apt, and unpacked into raidlab's own cache.
 //!
-//! apt keeps its lists and its archives in folders of ours here, and takes none of the
-//! system's locks; which packages are installed it reads from the system, and fetches what
-//! these lack and nothing else. What it fetches it checks as ever (apt-secure(8)).
-//! `dpkg-deb` unpacks. Nothing is installed: what a package does when it is, as `dkms` of
-//! OpenZFS, is not done. Programs of it are told where their libraries and data are.
+//! apt keeps its lists and its archives in folders of raidlab's here, and takes none of the
+//! system's locks; it reads from the system which packages are installed, and fetches those that
+//! are missing and nothing else. It checks them as ever (apt-secure(8)). `dpkg-deb` unpacks.
+//! Nothing is installed: the actions of a package at its installation, as `dkms` of OpenZFS, are
+//! not done. Programs of it are told where their libraries and data are.
 
 use crate::cache::Cache;
 use crate::error::BuildError;
@@ -15,7 +15,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where programs are in the unpacked packages.
+/// The folders of programs in the unpacked packages.
 const PROGRAMS: [&str; 4] = ["usr/bin", "usr/sbin", "bin", "sbin"];
 
 /// Packages that were fetched.
@@ -25,7 +25,7 @@ pub struct Packages {
 }
 
 impl Packages {
-    /// Those of a cache; there may be none.
+    /// The packages of a cache; there may be none.
     #[must_use]
     pub fn of(cache: &Cache) -> Self {
         let folder = cache.packages_folder();
@@ -38,19 +38,20 @@ impl Packages {
         self.folder.join("root")
     }
 
-    /// The file with what apt and `dpkg-deb` said while the packages were fetched.
+    /// The file with the output of apt and `dpkg-deb` while the packages were fetched.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.join("fetch.log")
     }
 
-    /// Where programs are: the system's folders, then theirs.
+    /// The folders of programs: the system's, then those of the packages.
     pub(crate) fn program_folders(&self) -> Vec<PathBuf> {
         let path = env::var_os("PATH").unwrap_or_default();
         let own = PROGRAMS.map(|folder| self.root().join(folder));
         env::split_paths(&path).chain(own).collect()
     }
 
-    /// What programs must be told in order to find theirs; nothing where there are none.
+    /// The environment by which programs of the packages find their data and libraries; nothing
+    /// where there are none.
     pub(crate) fn environment(&self) -> Vec<(String, String)> {
         let root = self.root();
         if !root.is_dir() {
@@ -65,7 +66,7 @@ impl Packages {
             ("PATH", joined(self.program_folders())),
             ("LD_LIBRARY_PATH", joined(libraries(&root))),
         ];
-        // These two have the places of their data built in.
+        // These two programs have the places of their data built in.
         for (name, place) in [
             ("BISON_PKGDATADIR", "usr/share/bison"),
             ("M4", "usr/bin/m4"),
@@ -80,7 +81,7 @@ impl Packages {
             .collect()
     }
 
-    /// Fetches packages with what they need and is not installed, and unpacks them.
+    /// Fetches packages and those that they need and that are not installed, and unpacks them.
     ///
     /// # Errors
     /// When apt does not find or get one, or one cannot be unpacked.
@@ -113,7 +114,7 @@ impl Packages {
             let words = words.map(|word| word.to_string_lossy().into_owned());
             run(&Command::changes("dpkg-deb", words))?;
         }
-        // What is unpacked is all that is wanted of them.
+        // Only the unpacked files are wanted of them.
         let apt = self.folder.join("apt");
         Ok(fs::remove_dir_all(&apt).map_err(cannot("use", &apt))?)
     }
@@ -128,7 +129,7 @@ impl Packages {
             option("Dir::Cache", "cache"),
             "Dir::State::status=/var/lib/dpkg/status".to_owned(),
             "Debug::NoLocking=1".to_owned(),
-            // Else apt, as root, fetches as a user who cannot write here.
+            // Without this apt, as root, fetches as a user who cannot write here.
             "APT::Sandbox::User=root".to_owned(),
         ] {
             arguments.extend(["-o".to_owned(), setting]);
@@ -139,7 +140,7 @@ impl Packages {
     }
 }
 
-/// Where shared libraries are below a folder that stands for `/`.
+/// The folders of shared libraries below a folder that stands for `/`.
 fn libraries(root: &Path) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for folder in ["usr/lib", "lib"].map(|folder| root.join(folder)) {

@@ -1,16 +1,16 @@
-//! A program without what only debuggers read.
+//! A program without the parts that only debuggers read.
 //!
 //! Running a program needs the segments that its program headers name; symbols
 //! and debug information lie behind them and are most of a development build.
 //! The guest's first file system lies in its memory, so they are left out.
 
-/// The program as far as it is needed to run it; anything that is no 64-bit
-/// little-endian ELF file as it is.
+/// Cuts off the parts of a program that it does not need to run; anything that is no 64-bit
+/// little-endian ELF file stays as it is.
 pub(crate) fn trimmed(mut program: Vec<u8>) -> Vec<u8> {
     if let Some(end) = end_of_segments(&program) {
         program.truncate(end);
-        // No section headers any more: their place, number and names
-        // (e_shoff, e_shnum, e_shstrndx of elf(5)).
+        // The section headers are gone: their place, number and names are zeroed (e_shoff, e_shnum,
+        // e_shstrndx of elf(5)).
         program[0x28..0x30].fill(0);
         program[0x3c..0x40].fill(0);
     }

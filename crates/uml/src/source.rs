@@ -1,16 +1,16 @@
-//! Where a kernel's source comes from: the distribution's package, which is a
-//! compressed archive in `/usr/src`, or an unpacked tree of the user's.
+//! The source of a kernel: the distribution's package, which is a compressed archive in `/usr/src`,
+//! or an unpacked tree of the user's.
 
 use raidlab_units::{PathError, cannot, visible_path};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where Debian's packages `linux-source-VERSION` put their archives.
+/// The folder in which Debian's packages `linux-source-VERSION` put their archives.
 const FOLDER: &str = "/usr/src";
 const PREFIX: &str = "linux-source-";
 const SUFFIX: &str = ".tar.xz";
 
-/// What the description of a tree begins with, before its folder.
+/// The beginning of the description of a tree, before its folder.
 pub(crate) const TREE: &str = "the tree ";
 
 /// The oldest kernel that the bench's changes were tried on.
@@ -19,21 +19,21 @@ const OLDEST: (u32, u32) = (6, 1);
 /// A kernel's source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// A package's archive.
+    /// The archive of a package.
     Archive {
         /// The version in its name: `6.12`.
         version: String,
         /// The archive that the distribution's package has.
         file: PathBuf,
     },
-    /// An unpacked tree. It is copied, never changed.
+    /// An unpacked tree, which is copied, never changed.
     Tree(PathBuf),
 }
 
 impl Source {
-    /// The source that a user names: a version whose package is installed, a
-    /// folder, or nothing for the newest package that is installed. Packages that were
-    /// fetched, whose root is `beside`, count too.
+    /// Finds the source that a user names: a version whose package is installed, a folder, or
+    /// nothing for the newest package that is installed. Packages that were fetched, whose root is
+    /// `beside`, count too.
     ///
     /// # Errors
     /// When there is none.
@@ -64,8 +64,7 @@ impl Source {
         }
     }
 
-    /// What the kernel made of it is called: the package's version, or the
-    /// tree's release.
+    /// The name of the kernel made of it: the package's version, or the tree's release.
     ///
     /// # Errors
     /// When the tree does not tell.
@@ -76,8 +75,8 @@ impl Source {
         }
     }
 
-    /// As [`describe`](Self::describe), and which archive of that version it is: an update of
-    /// the package puts another one in its place.
+    /// The description as [`describe`](Self::describe) gives it, and which archive of that version
+    /// it is: an update of the package puts another one in its place.
     pub(crate) fn state(&self) -> String {
         let archive = match self {
             Self::Archive { file, .. } => fs::metadata(file).ok(),
@@ -119,7 +118,7 @@ fn archives(folder: &Path) -> Vec<((u32, u32), String, PathBuf)> {
 /// A kernel's release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Release {
-    /// The first number.
+    /// The first number of the version, 6 of 6.12.3.
     pub major: u32,
     /// The second number of the version, 12 of 6.12.3.
     pub minor: u32,
@@ -128,7 +127,7 @@ pub struct Release {
 }
 
 impl Release {
-    /// Whether it is of this version, major and minor number, or of a later one.
+    /// Whether the release is of this version, major and minor number, or of a later one.
     pub(crate) fn since(self, version: (u32, u32)) -> bool {
         (self.major, self.minor) >= version
     }
@@ -165,7 +164,7 @@ pub fn release(tree: &Path) -> Result<Release, SourceError> {
     }
 }
 
-/// There is no source to build of.
+/// The error that there is no source to build of.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// The package is not installed.
@@ -180,7 +179,7 @@ pub enum SourceError {
         /// The folder that was named.
         path: PathBuf,
     },
-    /// Something cannot be read.
+    /// A file cannot be read.
     #[error(transparent)]
     Read(#[from] PathError),
 }
@@ -193,7 +192,7 @@ fn no_package(version: Option<&str>) -> String {
 }
 
 impl SourceError {
-    /// What would help.
+    /// The remedy, where there is one.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {

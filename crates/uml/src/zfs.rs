@@ -1,10 +1,10 @@
 //! OpenZFS, built into a kernel: from the source that Debian's package
 //! `zfs-dkms` puts into `/usr/src`.
 //!
-//! As modules it cannot be had for User-Mode Linux, so its sources are copied
-//! into the kernel's tree, as its own script `copy-builtin` does, which older
-//! packages lack. The licences of the two do not go together: the result is
-//! for the machine that it was built on, and must not be passed on.
+//! It does not exist as modules for User-Mode Linux, so its sources are copied into the
+//! kernel's tree, as its own script `copy-builtin` does, which older packages lack. The
+//! licences of the two do not go together: the result is for the machine that it was built
+//! on, and must not be passed on.
 
 use crate::edits::replace;
 use crate::error::BuildError;
@@ -13,7 +13,7 @@ use raidlab_units::{PathError, cannot};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the package puts its source.
+/// The folder in which the package puts its source.
 const FOLDER: &str = "/usr/src";
 const PREFIX: &str = "zfs-";
 
@@ -21,7 +21,7 @@ const PREFIX: &str = "zfs-";
 /// tree and the stamps of the steps.
 pub(crate) const COPY: &str = "openzfs";
 
-/// The kernel's menu entry for it.
+/// The kernel's menu entry for OpenZFS.
 pub(crate) const KCONFIG: &str = "config ZFS\n\ttristate \"OpenZFS\"\n\tdepends on EFI_PARTITION\n\
                        \tselect ZLIB_INFLATE\n\tselect ZLIB_DEFLATE\n";
 
@@ -33,7 +33,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// The newest version that is installed, or was fetched with packages whose root is
+    /// Finds the newest version that is installed, or was fetched with packages whose root is
     /// `beside`; `None` where there is none.
     #[must_use]
     pub fn find(beside: &Path) -> Option<Self> {
@@ -41,7 +41,7 @@ impl Source {
         Self::find_in(Path::new(FOLDER)).or_else(|| Self::find_in(&fetched))
     }
 
-    /// One of that version in a folder.
+    /// A source of that version in a folder.
     #[cfg(test)]
     pub(crate) fn of(version: &str, folder: &Path) -> Self {
         Self {
@@ -90,8 +90,8 @@ impl Source {
             "cp",
             ["-a", &word(&self.folder), &word(&copy)],
         ))?;
-        // Its configure compiles small modules, for which the kernel has to be
-        // prepared; what is built in need not be linked for that.
+        // Its configure compiles small modules, for which the kernel has to be prepared; the parts
+        // that are built in need not be linked for that.
         let prepare = ["-C", &tree_word, "ARCH=um", "modules_prepare"];
         run(&Command::changes("make", prepare))?;
         let script = "cd \"$0\" && ARCH=um ARCH_UM=ARCH=um ./configure --with-config=kernel \

@@ -1,8 +1,7 @@
 //! A job: one set of requests, in fio's terms.
 //!
-//! The fields are fio's options under fio's meaning, with what each engine and
-//! option changes on a disk and nothing else. Where versions of fio differ,
-//! fio 3 is followed; `stop_clock.rs` says what the old versions did.
+//! The fields are fio's options with fio's meaning, as far as they change the requests to a disk.
+//! Where versions of fio differ, fio 3 is followed; `stop_clock.rs` says what the old versions did.
 
 mod error;
 mod pattern;
@@ -19,9 +18,9 @@ use raidlab_units::{Bytes, Nanos};
 /// Amounts and places in percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Percents {
-    /// fio `size`: of what lies before the region's end, in whole blocks.
+    /// fio `size`: percent of the bytes before the region's end, in whole blocks.
     pub size: Option<u32>,
-    /// fio `io_size`: of the amount that `size` gives.
+    /// fio `io_size`: percent of the amount that `size` gives.
     pub io_size: Option<u32>,
     /// fio `offset`: percent of the device.
     pub offset: Option<u32>,
@@ -29,48 +28,44 @@ pub struct Percents {
     pub offset_increment: Option<u32>,
 }
 
-/// One job: what it does, where, how fast, and when it ends.
+/// One job: its requests, region, rate, and end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
-    /// What reports call it.
+    /// The job's name in reports.
     pub name: String,
-    /// In which directions and in which order it works (fio `rw`).
+    /// The directions and order of its requests (fio `rw`).
     pub pattern: Pattern,
-    /// Bytes of each request, or of the smallest where they differ (fio `bs`);
-    /// at least 1.
+    /// The size of each request, or of the smallest where they differ (fio `bs`); at least 1.
     pub block_size: Bytes,
-    /// Sizes of reads, writes and discards, where they are not all `block_size`.
+    /// The sizes of reads, writes and discards, where they are not all `block_size`.
     pub sizes: Option<[Sizes; 3]>,
-    /// Sizes of a range need not be multiples of the smallest (fio
-    /// `bs_unaligned`).
+    /// Whether sizes of a range need not be multiples of the smallest (fio `bs_unaligned`).
     pub unaligned_sizes: bool,
-    /// What random offsets of reads, writes and discards are multiples of, where that
-    /// is not the smallest size (fio `blockalign`).
+    /// The alignment of random offsets of reads, writes and discards, where that is not the
+    /// smallest size (fio `blockalign`).
     pub alignment: Option<[Bytes; 3]>,
-    /// Added to a sequential offset after each request, as the gap in
+    /// The number of bytes added to a sequential offset after each request, as the gap in
     /// `rw=read:64k`; negative goes backwards.
     pub step: i64,
-    /// Where a random job is sequential.
+    /// The sequential runs of a random job.
     pub runs: Runs,
-    /// How random offsets lie.
+    /// The distribution of random offsets.
     pub distribution: Distribution,
     /// Zones with gaps between them.
     pub strides: Option<Strides>,
-    /// Zones that are written in sequence only, on a device that has none.
+    /// Zones that are written sequentially, emulated on a device without zones.
     pub zones: Option<ZoneRules>,
-    /// Ranges of one discard (fio `num_range`); at least 1.
+    /// The number of ranges of one discard (fio `num_range`); at least 1.
     pub ranges: u32,
-    /// A clone has its discards in the queue, too; else it waits for each before it
-    /// does anything else, as fio does where the kernel's asynchronous interface takes
-    /// none.
+    /// Whether a clone queues its discards, too; else it waits for each of them, as fio does where
+    /// the kernel's asynchronous interface takes none.
     pub queues_trims: bool,
-    /// Requests in flight per clone (fio `iodepth`); at least 1; counts only
-    /// with [`Engine::Libaio`].
+    /// The requests in flight per clone (fio `iodepth`); at least 1; used
+    /// only with [`Engine::Libaio`].
     pub io_depth: u32,
-    /// Clones of the job that run at once (fio `numjobs`); at least 1.
+    /// The clones of the job that run at once (fio `numjobs`); at least 1.
     pub num_jobs: u32,
-    /// The region's length and the amount to do (fio `size`). None: to the end
-    /// of the device.
+    /// The region's length and the amount to do (fio `size`). `None`: to the end of the device.
     pub size: Option<Bytes>,
     /// The amount to do where it differs from `size` (fio `io_size`): passes of `size` are
     /// repeated until it is reached.
@@ -80,85 +75,84 @@ pub struct JobSpec {
     pub file_size: Option<Bytes>,
     /// The region's start (fio `offset`).
     pub offset: Bytes,
-    /// Added to `offset` for each further clone (fio `offset_increment`).
+    /// The bytes added to `offset` for each further clone (fio `offset_increment`).
     pub offset_increment: Bytes,
-    /// Percent that take the place of `size`, `io_size`, `offset` and
-    /// `offset_increment` (fio `size=50%`): of the region, of that amount, and of
-    /// the device.
+    /// Percentages in place of `size`, `io_size`, `offset` and `offset_increment` (fio `size=50%`):
+    /// of the region, of that amount, and of the device.
     pub percents: Percents,
-    /// What a start in percent is a multiple of, where that is not the smallest
+    /// The alignment of a start in percent, where that is not the smallest
     /// request (fio `offset_align`).
     pub offset_align: Option<Bytes>,
-    /// How often the amount is done (fio `loops`); at least 1.
+    /// The number of times that the amount is done (fio `loops`); at least 1.
     pub loops: u32,
-    /// Requests in each loop, counted over all loops together, after which the job ends
-    /// (fio `number_ios`). None: no limit.
+    /// Requests in each loop, counted over all loops together, after which the job ends (fio
+    /// `number_ios`). `None`: no limit.
     pub request_limit: Option<u64>,
-    /// Time after which the job ends (fio `runtime`), ramp time not counted.
+    /// The time after which the job ends (fio `runtime`), without ramp time.
     pub runtime: Option<Nanos>,
-    /// Go on from the start of the region until `runtime` is over (fio
-    /// `time_based`).
+    /// Whether to continue from the start of the region until `runtime` is over (fio `time_based`).
     pub time_based: bool,
-    /// Time at the start that the driver does not measure (fio `ramp_time`).
+    /// The time at the start that the driver does not measure (fio `ramp_time`).
     pub ramp_time: Nanos,
-    /// Percent of reads in a mixed pattern, 0 to 100 (fio `rwmixread`).
+    /// The percentage of reads in a mixed pattern, 0 to 100 (fio `rwmixread`).
     pub read_mix_percent: u32,
-    /// How its requests are submitted (fio `ioengine`).
+    /// The way in which its requests are submitted (fio `ioengine`).
     pub engine: Engine,
-    /// fio `gtod_reduce`: the clock is read on every 64th request only, see
-    /// [`StopClock`](crate::StopClock).
+    /// Whether the clock is read on every 64th request only (fio
+    /// `gtod_reduce`), see [`StopClock`](crate::StopClock).
     pub reduced_clock: bool,
-    /// Pause of a clone after every `think_time_blocks` requests, which the
-    /// driver makes (fio `thinktime`).
+    /// The pause of a clone after every `think_time_blocks` requests, which the driver
+    /// makes (fio `thinktime`).
     pub think_time: Nanos,
-    /// fio `thinktime_blocks`; at least 1.
+    /// The number of requests between pauses (fio `thinktime_blocks`); at least 1.
     pub think_time_blocks: u32,
-    /// What makes it pause beside that count.
+    /// The other conditions for its pauses.
     pub thinking: Thinking,
-    /// How fast it may go.
+    /// The limit of its rate.
     pub rate: Option<Rate>,
-    /// The share of requests that the job has among those of its flow.
+    /// The job's share in the requests of its flow.
     pub flow: Option<Flow>,
-    /// It starts so long after its group (fio `startdelay`).
+    /// The delay of its start after its group's (fio `startdelay`).
     pub start_delay: Nanos,
-    /// It starts when the job of this name has ended (fio `wait_for`).
+    /// The job after whose end it starts (fio `wait_for`).
     pub wait_for: Option<String>,
-    /// New requests come only when so many are in flight or fewer, once the
-    /// depth was reached (fio `iodepth_low`, `iodepth_batch_complete_min`);
-    /// `None`: as soon as one has completed.
+    /// The number of requests in flight at or below which new ones are sent, once the depth
+    /// was reached (fio `iodepth_low`, `iodepth_batch_complete_min`); `None`: as soon as
+    /// one has completed.
     pub refill_at: Option<u32>,
-    /// What is written is read back.
+    /// The reading back of written data.
     pub verify: Option<Verify>,
-    /// The depth follows a latency that is to be kept.
+    /// The latency target that its depth follows.
     pub latency_target: Option<LatencyTarget>,
-    /// When the job counts as even, and ends.
+    /// The steady state at which the job ends.
     pub steady_state: Option<SteadyState>,
-    /// Reads, writes and discards that fail end nothing and count for nothing (fio
-    /// `continue_on_error`, `ignore_error`).
+    /// Whether reads, writes and discards that fail are tolerated, without counting
+    /// (fio `continue_on_error`, `ignore_error`).
     pub tolerates_errors: [bool; 3],
-    /// Jobs of the same number are reported together (fio `new_group`).
+    /// The number of the report group: jobs of the same number are reported
+    /// together (fio `new_group`).
     pub report_group: u32,
-    /// What ends with it under `exitall`.
+    /// The jobs that end with it under `exitall`.
     pub exit_what: ExitWhat,
-    /// Seed of the offsets, directions and sizes (fio `randseed`), which are then fio's
-    /// own. None: the stream that the driver passes.
+    /// The seed of the offsets, directions and sizes (fio `randseed`), which are then fio's own.
+    /// `None`: the stream that the driver passes.
     pub random_seed: Option<u64>,
-    /// fio's number of the job's first process in its run, from 1: processes with one
-    /// seed draw by their numbers.
+    /// fio's number of the job's first process in its run, from 1: processes with one seed draw
+    /// by their numbers.
     pub first_process: u32,
-    /// Visit each block of the region once before any block again: fio's
-    /// random map, on unless `norandommap` is given.
+    /// Whether each block of the region is visited once before any block again: fio's random map,
+    /// on unless `norandommap` is given.
     pub random_map: bool,
-    /// A flush after every so many writes (fio `fsync`); 0 means never.
+    /// The number of writes after which there is a flush (fio `fsync`); 0 means never.
     pub fsync_every: u32,
-    /// The same for fio `fdatasync`, which is the same flush on a bare device.
+    /// The same number for fio `fdatasync`, which is the same flush on a bare device.
     pub fdatasync_every: u32,
-    /// One flush after the last request has completed, if the job wrote (fio
+    /// Whether there is a flush after the last request has completed, if the job wrote (fio
     /// `end_fsync`). The driver issues it, since the job's time includes it.
     pub end_fsync: bool,
-    /// Each write is durable before it completes (fio `sync=1`, `sync=dsync`).
+    /// Whether each write is durable before it completes (fio `sync=1`, `sync=dsync`).
     pub sync_writes: bool,
-    /// Wait until every job before this one has ended (fio `stonewall`).
+    /// Whether the job waits until every job before it has ended (fio `stonewall`).
     pub stonewall: bool,
 }
 
@@ -223,18 +217,18 @@ impl Default for JobSpec {
     }
 }
 
-/// Clones times depth that a job may have: Linux has room for so many requests unless it is
-/// told otherwise (`fs.aio-max-nr`).
+/// The largest product of clones and depth of a job: Linux's default limit
+/// of requests (`fs.aio-max-nr`).
 const MOST_IN_FLIGHT: u64 = 1 << 16;
 
 impl JobSpec {
-    /// Whether it reads, be it what it wrote.
+    /// Whether it reads, including reading back what it wrote.
     #[must_use]
     pub const fn reads(&self) -> bool {
         self.pattern.reads() || self.verify.is_some()
     }
 
-    /// Whether it reads while it writes, and not only what it wrote when that is done.
+    /// Whether it reads while it writes, and not only to read back afterwards.
     #[must_use]
     pub fn reads_beside_writes(&self) -> bool {
         self.pattern.reads() || self.verify.is_some_and(|verify| verify.backlog > 0)
@@ -299,7 +293,7 @@ impl JobSpec {
         Ok(())
     }
 
-    /// Requests that can be in flight at once, over all clones.
+    /// The largest number of requests in flight, over all clones.
     #[must_use]
     pub fn queue_depth(&self) -> u32 {
         match self.engine {
@@ -308,8 +302,8 @@ impl JobSpec {
         }
     }
 
-    /// Where clone `clone` starts; fio puts a start that has to do with percent on
-    /// the next whole block. `None` where it does not fit into 64 bits.
+    /// The start of clone `clone`; fio rounds a start that involves percentages up to the next
+    /// whole block. `None` where it does not fit into 64 bits.
     fn start(&self, clone: u32, device_size: Bytes) -> Option<u64> {
         let part = |percent: u32| {
             let part = u128::from(device_size.0) * u128::from(percent) / 100;
@@ -328,9 +322,8 @@ impl JobSpec {
         start.checked_next_multiple_of(self.offset_align.unwrap_or(self.block_size).0.max(1))
     }
 
-    /// Where clone `clone` (0 is the first) may work on a device of
-    /// `device_size`: the start and the length. A region that reaches behind
-    /// the device's end is cut there.
+    /// The region of clone `clone` (0 is the first) on a device of `device_size`: the start and the
+    /// length. A region that reaches beyond the device's end is cut there.
     ///
     /// The rule is that of `setup_files` in fio's filesetup.c: with `filesize`
     /// the region ends there, else with `size` it is that long, else it ends
@@ -365,7 +358,7 @@ impl JobSpec {
         };
         let mut length = wanted.min(room);
         if let Some(percent) = self.percents.size {
-            // fio takes the share of all that lies before the region's end.
+            // fio takes the share of all bytes before the region's end.
             let share = u128::from(start + length) * u128::from(percent) / 100;
             length = u64::try_from(share).map_or(length, |share| share.min(length));
             length -= length % self.block_size.0.max(1);
@@ -377,9 +370,9 @@ impl JobSpec {
 /// Jobs that run at the same time. Groups run one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobGroup {
-    /// In the order of the job file.
+    /// The jobs in the order of the job file.
     pub jobs: Vec<JobSpec>,
-    /// The first job to end ends the others too (fio `exitall`).
+    /// Whether the first job to end ends the others too (fio `exitall`).
     pub stop_together: bool,
 }
 

@@ -1,10 +1,9 @@
-//! What a job is, in fio's terms, and the requests it makes.
+//! Jobs, in fio's terms, and the requests that they make.
 //!
-//! A [`JobSpec`] describes a job, its [`RequestStream`] makes the requests of
-//! one clone, its [`StopClock`] says when a job with a `runtime` stops. Nothing
-//! here reads a clock or touches a device: a driver asks for the next request
-//! and says what time it is. [`FioJobs`] are
-//! jobs as people write them for fio: read, edited, modelled and printed.
+//! A [`JobSpec`] describes a job, its [`RequestStream`] makes the requests of one clone, its
+//! [`StopClock`] decides when a job with a `runtime` stops. Nothing here reads a clock or touches a
+//! device: a driver asks for the next request and passes the time. [`FioJobs`] are jobs as people
+//! write them for fio: read, edited, modelled and printed.
 
 mod arrivals;
 mod fio;

@@ -7,12 +7,12 @@
 //!   one part in a million million).
 //! - **Pareto**: `(n - 1) * u^(ln h / ln (1 - h))`, so that the share `h` of the
 //!   blocks has the share `1 - h` of the requests.
-//! - **Normal**: the mean of twelve even draws over the region, moved by up to half
-//!   of the deviation, as fio has it.
+//! - **Normal**: the mean of twelve even draws over the region, moved by up to half of the
+//!   deviation, as in fio.
 //! - **Zones**: a zone by its share of the requests, then evenly inside.
 //!
-//! The most wanted blocks of these three are spread over the region in a random
-//! order that is the same for a whole job, as fio spreads them by a hash.
+//! The most frequent blocks of these three are spread over the region in a random order that is the
+//! same for a whole job, as fio spreads them by a hash.
 
 mod preconditioning;
 
@@ -21,11 +21,11 @@ use crate::permutation::Permutation;
 use crate::shape::Distribution;
 use raidlab_random::Stream;
 
-/// Terms of Zipf's sum that are added one by one.
+/// The number of terms of Zipf's sum that are added one by one.
 const EXACT_TERMS: u64 = 10_000;
-/// Draws whose mean is taken for a normal one.
+/// The number of draws whose mean is used as a normal one.
 const NORMAL_DRAWS: u64 = 12;
-/// Parts of a share or an exponent.
+/// The number of parts of a share or an exponent.
 const MILLION: f64 = 1e6;
 
 /// Draws block numbers of `0..blocks`.
@@ -49,11 +49,11 @@ enum Kind {
         spread: Permutation,
     },
     Normal {
-        /// How far draws are moved at most, in blocks.
+        /// The largest shift of draws, in blocks.
         deviation: u64,
         spread: Permutation,
     },
-    /// Percent up to here, first block, number of blocks.
+    /// Zones: the percentage up to each one's end, its first block, its number of blocks.
     Zones(Vec<(u32, u64, u64)>),
     Sequence {
         blocks: Vec<u64>,
@@ -64,8 +64,7 @@ enum Kind {
 }
 
 impl Offsets {
-    /// The generator for a region of `blocks` blocks (at least 1) of `align`
-    /// bytes.
+    /// Creates the generator for a region of `blocks` blocks (at least 1) of `align` bytes.
     pub(crate) fn new(
         distribution: &Distribution,
         blocks: u64,
@@ -132,13 +131,13 @@ impl Offsets {
         Self { blocks, kind }
     }
 
-    /// Blocks that can be drawn.
+    /// The number of blocks that can be drawn.
     pub(crate) const fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// The next block; `None` where a sequence has left the region, or a
-    /// preconditioning pass is through.
+    /// The next block; `None` where a sequence has left the region, or a preconditioning
+    /// pass has ended.
     pub(crate) fn next(&mut self, random: &mut Stream) -> Option<u64> {
         let blocks = self.blocks;
         let block = match &mut self.kind {
@@ -198,8 +197,8 @@ impl Offsets {
     }
 }
 
-/// Shares as sums of shares; fio's draws of 1 to 100 fall into the first zone
-/// whose sum reaches them.
+/// Turns shares into cumulative shares; fio's draws of 1 to 100 fall into the first zone whose
+/// sum reaches them.
 fn add_up(zones: impl Iterator<Item = (u32, u64, u64)>) -> Vec<(u32, u64, u64)> {
     let summed = zones.scan(0, |sum, (share, first, length)| {
         *sum += share;
@@ -228,7 +227,7 @@ fn harmonic(count: u64, theta: f64) -> f64 {
         + theta / 12.0 * (from.powf(-theta - 1.0) - to.powf(-theta - 1.0))
 }
 
-/// A number from 0 up to 1.
+/// A random number from 0 up to 1.
 fn fraction(random: &mut Stream) -> f64 {
     float(random.next_u64() >> 11) / float(1 << 53)
 }

@@ -1,31 +1,27 @@
 //! A random order that visits each block of a region exactly once, without a
 //! map.
 //!
-//! fio keeps one bit per block and, where a drawn block was used, takes the
-//! next free one. That is 96 MiB for 3 TiB of 4 KiB blocks and each clone. Here
-//! the order is a keyed permutation of `0..blocks`: the generalised Feistel
-//! network of Black and Rogaway (2002, "Ciphers with Arbitrary Finite
-//! Domains"). It is a uniform draw without replacement, which fio's is too
-//! until the map fills up; then fio's bends towards runs of neighbours and
-//! this one does not.
+//! fio keeps one bit per block and, where a drawn block was visited already, takes the next free
+//! one. That is 96 MiB for 3 TiB of 4 KiB blocks and each clone. Here the order is a keyed
+//! permutation of `0..blocks`: the generalised Feistel network of Black and Rogaway (2002, "Ciphers
+//! with Arbitrary Finite Domains"). It is a uniform draw without replacement, as fio's is until the
+//! map fills up; then fio's draws tend towards runs of neighbours and these do not.
 //!
-//! The blocks lie row by row in a grid that is about as wide as high. Each
-//! round shifts one coordinate, round its end, by a hash of the other under a
-//! key drawn from the job's stream, so that each round can be undone and two
-//! places never meet. The grid holds less than one row more than the blocks; a
-//! place behind the last block is sent through the network again.
+//! The blocks lie row by row in a grid that is about as wide as high. Each round shifts one
+//! coordinate cyclically by a hash of the other under a key drawn from the job's stream, so that
+//! each round can be undone and two places never meet. The grid holds less than one row more than
+//! the blocks; a place after the last block is sent through the network again.
 
 use raidlab_random::Stream;
 
-/// Keyed rounds; an even number, so that both coordinates are shifted equally
-/// often.
+/// The number of keyed rounds; even, so that both coordinates are shifted equally often.
 const ROUNDS: usize = 4;
 
 /// A permutation of `0..blocks`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Permutation {
     blocks: u64,
-    /// The sides of the grid in which the blocks lie, both at most 2^32.
+    /// The sides of the grid of blocks, both at most 2^32.
     width: u64,
     height: u64,
     keys: [u64; ROUNDS],
@@ -65,16 +61,15 @@ impl Permutation {
     }
 }
 
-/// Adds a share of `size` given by `fraction` (in units of 2^-32) to `place`,
-/// round the end.
+/// Adds a share of `size` given by `fraction` (in units of 2^-32) to `place`, cyclically.
 #[inline]
 const fn shift(place: u64, fraction: u64, size: u64) -> u64 {
     let moved = place + ((fraction * size) >> 32);
     if moved >= size { moved - size } else { moved }
 }
 
-/// 32 bits: the upper half of a product in the manner of `SplitMix64`'s
-/// finaliser (Steele, Lea and Flood 2014), which depends on all lower bits.
+/// A hash of 32 bits: the upper half of a product in the manner of `SplitMix64`'s finaliser
+/// (Steele, Lea and Flood 2014), which depends on all lower bits.
 #[inline]
 const fn hash(coordinate: u64, key: u64) -> u64 {
     let mixed = (coordinate ^ key).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,30 +1,30 @@
 //! The finer shapes of a job: sizes that differ, offsets that are not drawn
 //! evenly, rates, pauses and dependences between jobs.
 //!
-//! Shares and exponents are whole parts of a million, so that a job can be
-//! compared and printed exactly.
+//! Shares and exponents are whole numbers of millionths, so that a job can be compared
+//! and printed exactly.
 
 use crate::arrivals::ArrivalProcess;
 use raidlab_units::{Bytes, Nanos};
 
-/// Sizes of the requests of one direction.
+/// The sizes of the requests of one direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sizes {
-    /// All alike (fio `bs`).
+    /// All requests have this size (fio `bs`).
     One(Bytes),
-    /// Drawn evenly, in steps of the least (fio `bsrange`).
+    /// Sizes are drawn evenly, in steps of the least (fio `bsrange`).
     Range {
         /// The smallest size that is drawn.
         least: Bytes,
         /// The largest size that is drawn.
         most: Bytes,
     },
-    /// Each with its share in percent (fio `bssplit`); the shares make 100.
+    /// Sizes are drawn by their shares in percent (fio `bssplit`), which add up to 100.
     Split(Vec<(Bytes, u32)>),
 }
 
 impl Sizes {
-    /// The smallest of them.
+    /// The smallest size.
     #[must_use]
     pub fn least(&self) -> Bytes {
         match self {
@@ -38,7 +38,7 @@ impl Sizes {
         }
     }
 
-    /// The largest of them.
+    /// The largest size.
     #[must_use]
     pub fn most(&self) -> Bytes {
         match self {
@@ -53,13 +53,13 @@ impl Sizes {
     }
 }
 
-/// How random offsets lie in the region (fio `random_distribution`).
+/// The distribution of random offsets in the region (fio `random_distribution`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Distribution {
-    /// Every block as often as any other.
+    /// Every block is equally frequent.
     #[default]
     Even,
-    /// Zipf's law: the n-th most wanted block in proportion to `n^-theta`.
+    /// Zipf's law: the frequency of the n-th most frequent block is proportional to `n^-theta`.
     Zipf {
         /// The exponent in parts of a million; not 1.
         theta_millionths: u32,
@@ -69,7 +69,7 @@ pub enum Distribution {
         /// The power in parts of a million.
         power_millionths: u32,
     },
-    /// About the middle of the region, with this deviation.
+    /// A normal distribution about the middle of the region, with this deviation.
     Normal {
         /// The standard deviation, in millionths of the region.
         deviation_millionths: u32,
@@ -78,38 +78,35 @@ pub enum Distribution {
     Zoned(Vec<(u32, u32)>),
     /// Zones, each with its share of requests in percent and its length.
     ZonedByLength(Vec<(u32, Bytes)>),
-    /// These blocks, again and again (fio `sequence:`).
+    /// These blocks are visited again and again (fio `sequence:`).
     Sequence {
         /// The numbers of the blocks, in order.
         blocks: Vec<u64>,
-        /// Each time as many blocks further on as the list is long.
+        /// Whether each repetition is shifted by the length of the list, in blocks.
         strides: bool,
     },
-    /// Each block once, and some of them again soon after, so that a solid-state disk
-    /// is left as long random writes would leave it (fio `sprandom`).
+    /// Each block is visited once, and some again soon after, so that a solid-state disk is left as
+    /// after long random writes (fio `sprandom`).
     Preconditioning {
-        /// What the disk has beside its size, in parts of a million of it (fio
-        /// `spr_op`).
+        /// The disk's over-provisioning, in millionths of its size (fio `spr_op`).
         over_provisioning_millionths: u32,
-        /// Parts of the pass, each with blocks of its own that come again (fio
+        /// The number of parts of the pass, each with its own blocks that come again (fio
         /// `spr_num_regions`); at least 1.
         regions: u32,
-        /// With a cache of this size in the disk blocks come again one part later
-        /// (fio `spr_cs`); 0: none.
+        /// The size of the disk's cache, with which blocks come again one part later (fio
+        /// `spr_cs`); 0 for none.
         cache: Bytes,
     },
 }
 
-/// Where a random job's requests are not random (fio `rw=randread:8`,
-/// `rw_sequencer`, `percentage_random`).
+/// The sequential runs of a random job (fio `rw=randread:8`, `rw_sequencer`, `percentage_random`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Runs {
-    /// Every so many requests the offset is drawn; at least 1.
+    /// The number of requests after which the offset is drawn; at least 1.
     pub draw_every: u32,
-    /// Between draws the last offset again, not the next one.
+    /// Whether requests between draws repeat the last offset instead of continuing.
     pub repeat: bool,
-    /// Of the draws so many in a hundred are random, the others go on after
-    /// the request before.
+    /// The percentage of draws that are random; the others continue after the request before.
     pub random_percent: u32,
 }
 
@@ -123,15 +120,14 @@ impl Default for Runs {
     }
 }
 
-/// Zones of the device that are worked in one after the other, with gaps (fio
-/// `zonemode=strided`).
+/// Zones of the device that are visited one after the other, with gaps (fio `zonemode=strided`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Strides {
-    /// Bytes moved in a zone before the next one's turn (`zonesize`).
+    /// The bytes moved in a zone before the next one (`zonesize`).
     pub amount: Bytes,
-    /// A zone's length (`zonerange`).
+    /// The length of a zone (`zonerange`).
     pub length: Bytes,
-    /// The gap after each (`zoneskip`).
+    /// The gap after each zone (`zoneskip`).
     pub skip: Bytes,
 }
 
@@ -139,86 +135,85 @@ pub struct Strides {
 /// and waits for all in flight before it sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rate {
-    /// Bytes a second of reads, writes and discards (fio `rate`, or `rate_iops`
-    /// times the smallest size); 0: no limit.
+    /// The limits of reads, writes and discards, bytes per second (fio `rate`, or `rate_iops` times
+    /// the smallest size); 0: no limit.
     pub per_second: [u64; 3],
-    /// The least rate, bytes a second, of reads, writes and discards: a job that falls
-    /// below it ends (fio `rate_min`); 0: none.
+    /// The least rates of reads, writes and discards, bytes per second: a job that falls below ends
+    /// (fio `rate_min`); 0: none.
     pub least: [u64; 3],
-    /// The same in requests a second (fio `rate_iops_min`), whatever their sizes.
+    /// The least rates in requests per second (fio `rate_iops_min`), whatever their sizes.
     pub least_requests: [u64; 3],
-    /// How often that is looked at (fio `rate_cycle`).
+    /// The interval at which that is checked (fio `rate_cycle`).
     pub cycle: Nanos,
-    /// When requests are due (fio `rate_process`).
+    /// The arrival process of requests (fio `rate_process`).
     pub process: ArrivalProcess,
-    /// Time spent thinking does not count (fio `rate_ignore_thinktime`).
+    /// Whether think time does not count (fio `rate_ignore_thinktime`).
     pub ignores_thinking: bool,
-    /// An open loop: what is in flight is not waited for (fio `io_submit_mode=offload`), and
-    /// a request's latency begins when it was due.
+    /// Whether the job is an open loop: requests in flight are not waited for (fio
+    /// `io_submit_mode=offload`), and a request's latency counts from when it was due.
     pub offload: bool,
 }
 
 /// A share in the requests of all jobs with the same number (fio `flow`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
-    /// Jobs with the same number keep step with each other (fio `flow_id`).
+    /// The number of the flow: jobs with the same number keep their ratio (fio `flow_id`).
     pub id: u32,
-    /// This job's part; the others' are theirs.
+    /// The job's weight in the flow.
     pub weight: u32,
-    /// How long a job that is ahead sleeps; 0: until it is not.
+    /// The time for which a job that is ahead sleeps; 0: until it is no longer ahead.
     pub sleep: Nanos,
 }
 
-/// Reading back what was written (fio `verify`), without the processor's time
-/// for comparing.
+/// Reading back of written data (fio `verify`), without the processor's time for comparing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verify {
-    /// After so many writes those are read (fio `verify_backlog`); 0: after all
+    /// The number of writes after which they are read back (fio `verify_backlog`); 0: after all
     /// of a pass.
     pub backlog: u64,
-    /// So many are read then (fio `verify_backlog_batch`); 0: the whole backlog.
+    /// The number that is read back then (fio `verify_backlog_batch`); 0: the whole backlog.
     pub batch: u64,
 }
 
-/// Zones that are written in sequence only, which fio emulates on a device that is
-/// not zoned (fio `zonemode=zbd`); `zones.rs` has the rules.
+/// Zones that are written sequentially, which fio emulates on a device that is not zoned (fio
+/// `zonemode=zbd`); `zones.rs` has the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ZoneRules {
-    /// A zone's length (`zonesize`); at least 512 bytes.
+    /// The length of a zone (`zonesize`); at least 512 bytes.
     pub size: Bytes,
-    /// What of it can be written (`zonecapacity`); at most the length.
+    /// The writable part of a zone (`zonecapacity`); at most the length.
     pub capacity: Bytes,
-    /// Zones that are written to at a time, by all jobs (`max_open_zones`); 0: any.
+    /// The largest number of zones open for writing, over all jobs (`max_open_zones`); 0: any.
     pub most_open: u32,
-    /// The most zones that one clone has open (`job_max_open_zones`).
+    /// The largest number of zones that one clone has open (`job_max_open_zones`).
     pub most_open_of_job: u32,
-    /// Reads go where nothing was written too (`read_beyond_wp`).
+    /// Whether reads may go to unwritten places (`read_beyond_wp`).
     pub reads_beyond: bool,
-    /// Zones are reset when so much of the region is written, in parts of a million
+    /// The written share of the region at which zones are reset, in millionths
     /// (`zone_reset_threshold`); 0: only full ones.
     pub reset_threshold_millionths: u32,
-    /// Of the writes beyond that threshold so many in a million reset a zone
-    /// (`zone_reset_frequency`).
+    /// The share of the writes beyond that threshold that reset a zone,
+    /// in millionths (`zone_reset_frequency`).
     pub reset_frequency_millionths: u32,
 }
 
-/// A latency that the job shall keep by its depth (fio `latency_target`): the depth
-/// doubles from 1 until a window fails, and is then searched between.
+/// A latency that the job keeps by adapting its depth (fio `latency_target`): the depth doubles
+/// from 1 until a window fails, and is then searched between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LatencyTarget {
     /// The longest latency that counts as kept.
     pub target: Nanos,
-    /// How long each depth is tried (`latency_window`).
+    /// The time for which each depth is tried (`latency_window`).
     pub window: Nanos,
-    /// Requests within the target that make a window succeed, in millionths of all
-    /// (`latency_percentile`).
+    /// The share of requests within the target that makes a window succeed,
+    /// in millionths (`latency_percentile`).
     pub share_millionths: u32,
-    /// The search goes on for ever (`latency_run`); else the job ends after a window
-    /// at the depth that was found.
+    /// Whether the search goes on for ever (`latency_run`); else the job ends after a window at the
+    /// depth that was found.
     pub goes_on: bool,
 }
 
-/// What of a job becomes even (fio `steadystate`).
+/// The figure of a job that becomes steady (fio `steadystate`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SteadyMeasure {
     /// Requests a second.
@@ -229,27 +224,27 @@ pub enum SteadyMeasure {
     Latency,
 }
 
-/// When a job counts as even, and ends (fio `steadystate`).
+/// The steady state at which a job ends (fio `steadystate`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SteadyState {
-    /// What is looked at.
+    /// The figure that is measured.
     pub measure: SteadyMeasure,
-    /// By the slope of the line through the window; else by the largest distance
+    /// Whether the slope of the line through the window counts; else the largest distance
     /// from its mean.
     pub slope: bool,
-    /// The most of that, in millionths of a unit, or of a percent of the mean.
+    /// The limit of that, in millionths of a unit, or of a percent of the mean.
     pub limit_millionths: u64,
-    /// The limit is in percent.
+    /// Whether the limit is in percent.
     pub in_percent: bool,
-    /// The window (`steadystate_duration`).
+    /// The length of the window (`steadystate_duration`).
     pub duration: Nanos,
-    /// Time at the start that is not looked at (`steadystate_ramp_time`).
+    /// The time at the start that is not measured (`steadystate_ramp_time`).
     pub ramp_time: Nanos,
-    /// How often it is looked at (`steadystate_check_interval`).
+    /// The interval of the checks (`steadystate_check_interval`).
     pub interval: Nanos,
 }
 
-/// Which jobs end with one that ends under `exitall` (fio `exit_what`).
+/// The jobs that end with one under `exitall` (fio `exit_what`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExitWhat {
     /// The jobs of its reporting group end with it.
@@ -259,14 +254,13 @@ pub enum ExitWhat {
     Stonewall,
 }
 
-/// What makes a clone pause to think (fio `thinktime_blocks_type`,
-/// `thinktime_iotime`).
+/// The conditions for a clone's pauses (fio `thinktime_blocks_type`, `thinktime_iotime`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Thinking {
-    /// Requests count when they are issued, not when they complete.
+    /// Whether requests count when they are issued, not when they complete.
     pub counts_issues: bool,
-    /// It also pauses when it has worked so long; 0: not.
+    /// The working time after which it also pauses; 0 for never.
     pub after: Nanos,
-    /// The count of requests does not make it pause.
+    /// Whether the count of requests does not cause pauses.
     pub only_by_time: bool,
 }

@@ -1,30 +1,29 @@
 //! The requests of one clone, one after the other.
 //!
-//! A clone works through its region in passes of `size`, or of the whole region. Random
-//! ones visit blocks as drawn, with a new order in each pass where there is a random map.
-//! A sequential pass goes on where the one before ended, and at the region's start when it
-//! reaches the end; of a mixed job both directions then begin there, except with
-//! `time_based`, where each comes to its own end. The amount (`io_size`, else `size`, and
-//! `loops`) ends the job; with `time_based` only the clock or `number_ios` does.
+//! A clone works through its region in passes of `size`, or of the whole region. Random passes
+//! visit blocks as drawn, with a new order in each pass where there is a random map. A sequential
+//! pass continues where the one before ended, and at the region's start when it reaches the end; in
+//! a mixed job both directions then begin there, except with `time_based`, where each reaches its
+//! own end. The amount (`io_size`, else `size`, and `loops`) ends the job; with `time_based` only
+//! the clock or `number_ios` does.
 //!
 //! The rules are those of `keep_running` and `do_io` (backend.c) and `get_next_seq_offset`
 //! and `get_next_rand_block` (io_u.c) of fio 3. A sequential pass of a length that is no
 //! multiple of the block size ends with a whole block that sticks out of the region, unless
 //! the device ends there; a random pass with a map leaves the region's tail out.
 //!
-//! fio draws a block as a fraction of the region, so that jobs with equal seeds
-//! and regions that differ a little visit blocks near each other. Below
-//! 2^26 blocks the random map is honoured exactly, by an order of its own;
-//! above, blocks are drawn as fio draws them and a repeat is not avoided: it
-//! would be fio's next free block, and in the first million requests there is
-//! about one in a hundred thousand. Where sizes differ the map is fio's, of the smallest
-//! size, and cuts requests that meet a block of it ([`block_map`]). Where offsets are not
-//! multiples of the size there is none.
+//! fio draws a block as a fraction of the region, so that jobs with equal seeds and regions that
+//! differ a little visit blocks near each other. Below 2^26 blocks the random map is honoured
+//! exactly, by an order of its own; above, blocks are drawn as fio draws them, but a repeat is not
+//! replaced by the next free block as in fio: in the first million requests there is about one in
+//! a hundred thousand. Where sizes differ the map is fio's, of the smallest size, and cuts
+//! requests that meet a block of it ([`block_map`]). Where offsets are not multiples of the size
+//! there is no map.
 //!
-//! Amounts are counted in requests where all are alike, else in bytes.
+//! Amounts are counted in requests where all have one size, else in bytes.
 //!
-//! A job with a `randseed` draws as fio does, number by number (see [`draws`]), with the
-//! random map of any size that fio would keep.
+//! A job with a `randseed` draws as fio does, number by number (see [`draws`]), with fio's random
+//! map of any size.
 //!
 //! Other mixed patterns draw the direction of each request. fio also holds back a
 //! direction that fell far behind its share, which changes the order of the
@@ -35,8 +34,8 @@
 //! each block as it was discarded; the amount counts writes (`set_rw_ddir`,
 //! `get_next_block` of io_u.c, `io_bytes_exceeded` of backend.c).
 //!
-//! With `verify`, what a pass wrote is read back when the pass is through, or
-//! after each backlog (see [`read_back`]).
+//! With `verify`, the writes of a pass are read back when it has ended, or after each
+//! backlog (see [`read_back`]).
 
 mod begin;
 mod block_map;
@@ -52,21 +51,21 @@ use crate::permutation::Permutation;
 use raidlab_random::Stream;
 use raidlab_units::Bytes;
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// Bytes from the device.
+    /// Reads bytes from the device.
     Read,
-    /// Bytes to the device.
+    /// Writes bytes to the device.
     Write,
-    /// Blocks given back to the device.
+    /// Discards blocks of the device.
     Trim,
-    /// All completed writes become durable; no offset, no length.
+    /// Makes all completed writes durable; without offset and length.
     Flush,
 }
 
 impl Direction {
-    /// 0 for reads, 1 for writes, 2 for discards; none for a flush.
+    /// The index of the direction: 0 for reads, 1 for writes, 2 for discards; `None` for a flush.
     #[must_use]
     pub const fn index(self) -> Option<usize> {
         match self {
@@ -81,22 +80,22 @@ impl Direction {
 /// One request of a clone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoUnit {
-    /// What it does with the bytes.
+    /// The operation on the bytes.
     pub direction: Direction,
-    /// First byte on the device; 0 for a flush.
+    /// The first byte on the device; 0 for a flush.
     pub offset: Bytes,
-    /// Bytes; 0 for a flush.
+    /// The number of bytes; 0 for a flush.
     pub length: Bytes,
 }
 
-/// How the offset of the next request is chosen.
+/// The choice of the next request's offset.
 #[derive(Debug, Clone, PartialEq)]
 enum Order {
-    /// The next unit of each direction: reads, writes, discards.
+    /// Offsets are sequential: the next unit of reads, writes and discards.
     Sequential { next: [u64; 3] },
-    /// A place in a random order.
+    /// Offsets follow a random order, at this index.
     Mapped { order: Permutation, next: u64 },
-    /// Drawn anew each time, for reads, writes and discards.
+    /// Offsets are drawn each time, for reads, writes and discards.
     Drawn(Box<[Offsets; 3]>),
 }
 
@@ -105,38 +104,38 @@ enum Order {
 pub struct RequestStream {
     pattern: Pattern,
     read_mix_percent: u32,
-    /// What amounts are counted in: the block, or a byte where sizes differ.
+    /// The unit of amounts: the block, or a byte where sizes differ.
     unit: u64,
     start: u64,
-    /// Bytes from the start that requests lie in; the last block of a sequential
-    /// pass may stick out of the job's region.
+    /// The bytes from the start in which requests lie; the last block of a sequential pass may
+    /// stick out of the job's region.
     region: u64,
-    /// Blocks that can be chosen.
+    /// The number of blocks that can be chosen.
     region_blocks: u64,
-    /// How many units one pass over the region has.
+    /// The number of units in one pass over the region.
     pass_units: u64,
-    /// How many units are left of this pass.
+    /// The number of units left of this pass.
     pass_left: u64,
-    /// Units left until the job ends.
+    /// The number of units left until the job ends.
     units_left: u64,
-    /// Requests left until the job ends.
+    /// The number of requests left until the job ends.
     requests_left: u64,
-    /// The amount is made of passes: what a pass leaves out is not done later.
+    /// Whether the amount is made of passes: units that a pass leaves out are not done later.
     by_passes: bool,
-    /// A direction that reaches the region's end goes on at its start, and the other one
-    /// where it is.
+    /// Whether a direction that reaches the region's end continues at its start alone, without
+    /// the other one.
     wraps_alone: bool,
     order: Order,
     random: Stream,
     /// fio's own draws, where the job has a seed.
     draws: Option<Box<Draws>>,
-    /// The direction of the next request, where it has been chosen.
+    /// The direction of the next request, if it has been chosen already.
     drawn: Option<Direction>,
     fsync_every: u32,
     fdatasync_every: u32,
-    /// Writes so far.
+    /// The number of writes so far.
     writes: u64,
-    /// No flush is due, as the last thing that fio took notice of was one.
+    /// Whether no flush is due, as the last completion that fio noticed was one.
     flushed_last: bool,
     finer: Option<Box<Finer>>,
 }
@@ -148,7 +147,7 @@ const FLUSH: IoUnit = IoUnit {
 };
 
 impl RequestStream {
-    /// The next request, or None when the job has done its amount.
+    /// The next request, or `None` when the job has done its amount.
     #[inline]
     pub fn next_unit(&mut self) -> Option<IoUnit> {
         if self.finer.is_some() {
@@ -194,7 +193,7 @@ impl RequestStream {
         })
     }
 
-    /// Whether a direction of a sequential stream has come to the region's end.
+    /// Whether a direction of a sequential stream has reached the region's end.
     #[inline]
     fn is_at_end(&self, direction: Direction) -> bool {
         match self.order {
@@ -205,8 +204,8 @@ impl RequestStream {
         }
     }
 
-    /// Begins the region anew. fio finds no place then for the request whose direction it
-    /// has drawn, and draws another one, unless the job goes on by time.
+    /// Starts the region again. fio then finds no place for the request whose direction it has
+    /// drawn, and draws another direction, unless the job is time-based.
     fn wrap(&mut self, direction: Direction) -> Direction {
         let Order::Sequential { next } = &mut self.order else {
             return direction;
@@ -222,15 +221,15 @@ impl RequestStream {
         self.direction()
     }
 
-    /// Where it works: the start and the length.
+    /// The region of the clone: the start and the length.
     #[must_use]
     pub const fn region(&self) -> (Bytes, Bytes) {
         (Bytes(self.start), Bytes(self.region))
     }
 
-    /// For a sequential stream of one direction without flushes: the offset of
-    /// the next request and the bytes from there that follow without a gap.
-    /// None for all other streams; no bytes are left when the job is done.
+    /// The offset of the next request of a sequential stream of one direction without flushes, and
+    /// the bytes from there that follow without a gap. `None` for all other streams; no bytes are
+    /// left when the job is done.
     #[must_use]
     pub fn sequential_remaining(&self) -> Option<(Bytes, Bytes)> {
         let flushes = self.fsync_every > 0 || self.fdatasync_every > 0;
@@ -255,9 +254,9 @@ impl RequestStream {
         }
     }
 
-    /// Passes over the whole requests in the next `bytes` of a sequential
-    /// stream, at most those that [`sequential_remaining`] tells; does nothing
-    /// to other streams. Returns the requests passed over.
+    /// Skips the whole requests in the next `bytes` of a sequential stream, at most those
+    /// that [`sequential_remaining`] returns; does nothing to other streams. Returns the
+    /// number of requests skipped.
     ///
     /// [`sequential_remaining`]: Self::sequential_remaining
     pub fn skip_sequential(&mut self, bytes: Bytes) -> u64 {
@@ -280,8 +279,8 @@ impl RequestStream {
         units
     }
 
-    /// Whether the last thing that fio took notice of was a flush: the next request is none
-    /// then. Who says nothing takes notice of each request before the next.
+    /// Notes whether the last completion that fio noticed was a flush: the next request is none
+    /// then. Without this call each request counts as noticed before the next.
     #[inline]
     pub const fn flushed_last(&mut self, flushed: bool) {
         self.flushed_last = flushed;
@@ -319,7 +318,7 @@ impl RequestStream {
         }
     }
 
-    /// The direction of a pattern that has one, as a place in arrays.
+    /// The direction of a pattern that has only one, as an index of arrays.
     fn only_direction(&self) -> usize {
         if self.pattern.trims() {
             2
@@ -328,8 +327,8 @@ impl RequestStream {
         }
     }
 
-    /// Has the next request of a mixed job go in another direction than the one that was
-    /// drawn for it, which `turn` is asked. fio turns to the direction that is behind its rate.
+    /// Changes the direction of the next request of a mixed job to that which `turn` returns for
+    /// the drawn one. fio turns to the direction that is behind its rate.
     pub fn choose_direction(&mut self, turn: impl FnOnce(Direction) -> Direction) {
         if !self.pattern.is_mixed() || !(1..100).contains(&self.read_mix_percent) {
             return;
@@ -342,7 +341,7 @@ impl RequestStream {
         self.drawn = Some(chosen);
     }
 
-    /// The direction that was chosen for the next request, or one that is drawn.
+    /// The direction that was chosen for the next request, or a newly drawn one.
     #[inline]
     fn next_direction(&mut self) -> Direction {
         match self.drawn.take() {

@@ -1,23 +1,23 @@
-//! Zones that are written in sequence only, on a device that has none.
+//! Zones that are written sequentially, emulated on a device that has none.
 //!
 //! With `zonemode=zbd` fio keeps a write pointer for each zone of `zonesize` bytes of a
 //! device that is not zoned, for all jobs together, empty at the start. Every request
 //! that a job draws is then put where a zoned device would allow it (fio's
 //! `zbd_adjust_block`, `zbd_convert_to_write_zone` and `zbd_find_zone`, zbd.c):
 //!
-//! - A write goes to the write pointer of its zone. A zone with no room for the smallest
-//!   request is full, and begins anew, after the writer's own requests have ended. With
-//!   a limit of open zones a write goes to one that is open while no more may be opened.
+//! - A write goes to the write pointer of its zone. A zone with no room for the smallest request is
+//!   full, and is reset after the writer's own requests have ended. With a limit of open zones a
+//!   write goes to one that is open while no more may be opened.
 //! - A read stays below a write pointer, in the nearest zone that has one far enough,
 //!   unless the job may read beyond.
-//! - A discard is a whole zone, and empties it; the device sees nothing of it.
+//! - A discard is a whole zone, which it empties without reaching the device.
 //!
-//! Versions differ where a zone has room left, but less than the smallest request needs:
-//! since 3.34 the next zone is taken, as here; before, the zone began anew.
+//! Versions differ where a zone has room left, but less than the smallest request needs: since 3.34
+//! the next zone is taken, as here; before, the zone was reset.
 //!
-//! A zone belongs to one clone while that one has requests in flight to it. fio holds a
-//! mutex then; who finds it taken waits for its own requests, and then for the zone.
-//! Here the driver is told to [wait](Placed::Wait) and asks again when something ends.
+//! A zone belongs to one clone while that one has requests in flight to it. fio holds a mutex then;
+//! a clone that finds it taken waits for its own requests, and then for the zone. Here the driver
+//! is told to [wait](Placed::Wait) and asks again when a request ends.
 
 use crate::job::JobSpec;
 use crate::shape::ZoneRules;
@@ -25,29 +25,29 @@ use crate::stream::{Direction, IoUnit};
 use raidlab_units::Bytes;
 use std::collections::BTreeMap;
 
-/// What becomes of a request on emulated zones.
+/// The placement of a request on emulated zones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placed {
-    /// It goes here, and counts as in flight until [`ZonedDevice::ended`].
+    /// The request goes here, and counts as in flight until [`ZonedDevice::ended`].
     At(IoUnit),
-    /// A discard that emptied a zone: it has ended already.
+    /// The request was a discard that emptied a zone; it has ended already.
     Emptied(IoUnit),
-    /// It has to be asked about again when a request of some job has ended.
+    /// The request must be placed again when a request of any job has ended.
     Wait,
-    /// No zone can have it as things are.
+    /// No zone can take the request at present.
     Nowhere,
 }
 
-/// One zone that something was done to.
+/// A zone that was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Zone {
-    /// Bytes from its start to its write pointer.
+    /// The bytes from its start to its write pointer.
     written: u64,
-    /// It is one of the open zones, of this clone.
+    /// The clone that opened it, if it is one of the open zones.
     opened_by: Option<u32>,
-    /// It is to begin anew before the next write.
+    /// Whether it is to be reset before the next write.
     resets: bool,
-    /// Whose requests are in flight to it, and how many.
+    /// The clone with requests in flight to it, and their number.
     held: Option<(u32, u32)>,
 }
 
@@ -55,18 +55,18 @@ struct Zone {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ZonedDevice {
     zones: BTreeMap<u64, Zone>,
-    /// Open zones in the order of opening.
+    /// The open zones in the order of opening.
     open: Vec<u64>,
-    /// Bytes below write pointers, where a job counts them.
+    /// The bytes below write pointers, where a job counts them.
     valid: u64,
-    /// Writes until the next zone is reset by frequency; 0: not begun.
+    /// The number of writes until the next zone is reset by frequency; 0: not begun.
     countdown: u32,
-    /// Requests in flight to all zones.
+    /// The number of requests in flight to all zones.
     in_flight: u64,
     emptied: u64,
 }
 
-/// Where and how a clone works.
+/// A clone with its region and rules.
 #[derive(Debug, Clone, Copy)]
 struct Worker {
     clone: u32,
@@ -75,9 +75,9 @@ struct Worker {
     writes: bool,
     start: u64,
     length: u64,
-    /// The smallest request of the direction.
+    /// The size of the smallest request of the direction.
     least: u64,
-    /// Nothing of the clone's own is in flight.
+    /// Whether the clone itself has no request in flight.
     drained: bool,
 }
 
@@ -90,12 +90,12 @@ impl Worker {
         self.zone_of(self.start)
     }
 
-    /// The zone behind the last.
+    /// The zone after the last one.
     const fn end(&self) -> u64 {
         self.zone_of(self.start + self.length)
     }
 
-    /// The zone after this one, around the end.
+    /// The zone after this one, cyclically.
     const fn after(&self, zone: u64) -> u64 {
         if zone + 1 >= self.end() {
             self.first()
@@ -130,15 +130,15 @@ impl JobSpec {
 }
 
 impl ZonedDevice {
-    /// Zones that began anew so far.
+    /// The number of zones that were reset so far.
     #[must_use]
     pub const fn emptied(&self) -> u64 {
         self.emptied
     }
 
-    /// Where a request of `clone` of `job` goes that was drawn as `unit` in the region
-    /// `(start, length)` of its [stream](crate::RequestStream::region); `drained` says
-    /// that nothing of the clone's own is in flight.
+    /// Places a request of `clone` of `job` that was drawn as `unit` in the region
+    /// `(start, length)` of its [stream](crate::RequestStream::region); `drained`: the clone itself
+    /// has no request in flight.
     pub fn place(
         &mut self,
         (clone, job): (u32, &JobSpec),
@@ -168,7 +168,7 @@ impl ZonedDevice {
         placed.unwrap_or_else(|other| other)
     }
 
-    /// A request that was placed has ended.
+    /// Notes that a placed request has ended.
     pub fn ended(&mut self, job: &JobSpec, unit: IoUnit) {
         let Some(rules) = job.zones.filter(|rules| is_held(rules, unit.direction)) else {
             return;
@@ -193,13 +193,13 @@ impl ZonedDevice {
         self.zones.entry(index).or_default()
     }
 
-    /// Bytes that a zone can still take.
+    /// The bytes that a zone can still take.
     fn room(&self, worker: &Worker, index: u64) -> u64 {
         let capacity = worker.rules.capacity.0;
         capacity.saturating_sub(self.zone(index).written)
     }
 
-    /// Waits where another clone has the zone.
+    /// Checks that no other clone has the zone; else the request must wait.
     fn free_for(&self, worker: &Worker, index: u64) -> Result<(), Placed> {
         let held = self.zone(index).held;
         match held.is_some_and(|(clone, _)| clone != worker.clone) {
@@ -216,7 +216,7 @@ impl ZonedDevice {
         zone.held = Some((worker.clone, count + 1));
     }
 
-    /// It is no longer one of the open zones.
+    /// Removes a zone from the open ones.
     fn close(&mut self, index: u64) {
         self.open.retain(|&open| open != index);
         self.zone_mut(index).opened_by = None;
@@ -235,8 +235,8 @@ impl ZonedDevice {
         }
     }
 
-    /// The nearest zone with so much written, above first; below too where the job is
-    /// random.
+    /// The nearest zone with so many bytes written, first upwards, and for a random
+    /// job also downwards.
     fn find_written(&self, worker: &Worker, from: u64, bytes: u64) -> Option<u64> {
         let fits = |(&index, zone): (&u64, &Zone)| (zone.written >= bytes).then_some(index);
         let above = self.zones.range(from + 1..worker.end().max(from + 1));
@@ -330,7 +330,7 @@ impl ZonedDevice {
         Ok(Placed::At(unit))
     }
 
-    /// Marks a zone that begins anew because enough of the region is written.
+    /// Marks a zone for reset when enough of the region is written.
     fn reset_by_frequency(&mut self, worker: &Worker, index: u64) {
         let rules = &worker.rules;
         let frequency = u64::from(rules.reset_frequency_millionths);
@@ -355,8 +355,8 @@ impl ZonedDevice {
         }
     }
 
-    /// Whether a zone may be written, and is open from now on; one that writes in flight
-    /// will fill is not.
+    /// Opens a zone for writing, and returns whether that is possible; not for one that writes in
+    /// flight will fill.
     fn opens(&mut self, worker: &Worker, index: u64) -> bool {
         let rules = &worker.rules;
         if rules.most_open == 0 {
@@ -387,7 +387,7 @@ impl ZonedDevice {
         turns.find(|open| (worker.first()..worker.end()).contains(open))
     }
 
-    /// The zone that takes a write that was drawn at `offset` in zone `drawn`.
+    /// Finds the zone that takes a write that was drawn at `offset` in zone `drawn`.
     fn writable(&mut self, worker: &Worker, offset: u64, drawn: u64) -> Result<u64, Placed> {
         let mut drawn = drawn;
         if (1..worker.least).contains(&self.room(worker, drawn)) {
@@ -426,7 +426,7 @@ impl ZonedDevice {
         self.another(worker, offset, from)
     }
 
-    /// A zone to open, or one that is open and has room; at last one is given up.
+    /// Finds a zone to open, or an open one with room; as a last resort one is closed.
     fn another(&mut self, worker: &Worker, offset: u64, from: u64) -> Result<u64, Placed> {
         let mut index = from;
         for _ in 0..=self.open.len() {

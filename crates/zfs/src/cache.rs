@@ -1,14 +1,11 @@
-//! The cache (ARC), as far as timing needs it: which indirect blocks and
-//! which data blocks are in memory.
+//! The cache (ARC), as far as timing needs it: the indirect blocks and data blocks in memory.
 //!
 //! Rules, after FreeBSD 10's `arc.c` and `dbuf.c`:
-//! - Data and indirect blocks share the cache. When it is full data goes
-//!   first (`arc_adjust` evicts data before metadata). Data blocks of these
-//!   workloads are touched once, and the list of blocks seen once is a queue:
-//!   data leaves in the order it came.
-//! - Indirect blocks are kept by last use. Above the metadata limit the least
-//!   recently used goes, unless it is the parent of a block in memory: a buffer
-//!   holds its parent.
+//! - Data and indirect blocks share the cache. When it is full data is evicted first (`arc_adjust`
+//!   evicts data before metadata). Data blocks of these workloads are touched once, and the list of
+//!   blocks seen once is a queue: data leaves in order of arrival.
+//! - Indirect blocks are kept by last use. Above the metadata limit the least recently used one is
+//!   evicted, unless it is the parent of a block in memory: a buffer holds its parent.
 //!
 //! Check against the log: 60 s of random writes (job 1) read 1761 blocks in
 //! all. If the limit of 3.75 GiB bound the 527 000 level-1 blocks of 16 KiB,
@@ -25,27 +22,27 @@ use std::collections::VecDeque;
 /// An indirect block: its level (1 or 2) and its index in that level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct IndirectId {
-    /// 1 points to data, 2 to level 1.
+    /// The level: 1 points to data, 2 to level 1.
     pub(crate) level: u8,
-    /// Index within the level.
+    /// The index within the level.
     pub(crate) index: u64,
 }
 
-/// An indirect block's number: those of level 1 are numbered from 1, those of level 2 behind.
+/// An indirect block's number: those of level 1 are numbered from 1, those of level 2 after them.
 type Number = u32;
 
-/// No block, and at the ends of the list in place of one.
+/// The number of no block, also at the ends of the list.
 const NONE: Number = 0;
 const END: Number = u32::MAX;
 
-/// The neighbours in the list of a block that is held, the newer one first; of one that is not
-/// held both are [`NONE`].
+/// The neighbours of a held block in the list, the newer one first; for a block that is not held
+/// both are [`NONE`].
 type Links = [Number; 2];
 const NEWER: usize = 0;
 const OLDER: usize = 1;
 
-/// Indirect blocks in memory as a list by last use: a table of all that there are, in which a
-/// block that is held has its neighbours.
+/// The indirect blocks in memory as a list by last use: a table of all indirect blocks, in which a
+/// held block has its neighbours.
 #[derive(Debug)]
 struct Indirect {
     links: Vec<Links>,
@@ -67,7 +64,7 @@ impl Indirect {
         }
     }
 
-    /// The number of a block, if there is such a one.
+    /// The number of a block, if it exists.
     fn number(&self, id: IndirectId) -> Option<Number> {
         let (before, last) = match id.level {
             1 => (0, self.last_of_level_1 as usize),
@@ -77,7 +74,7 @@ impl Indirect {
         (number as usize <= last).then_some(number)
     }
 
-    /// The block that has a number.
+    /// The block with this number.
     const fn id(&self, number: Number) -> IndirectId {
         let (level, before) = match number > self.last_of_level_1 {
             true => (2, self.last_of_level_1),
@@ -103,7 +100,7 @@ impl Indirect {
         held.is_some()
     }
 
-    /// Takes in a block that is not held.
+    /// Inserts a block that is not held.
     fn insert(&mut self, id: IndirectId) {
         if let Some(number) = self.number(id) {
             self.held += 1;
@@ -153,24 +150,24 @@ impl Indirect {
 /// The cache of data and indirect blocks that the top of the file describes.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    /// What the cache holds at most, counted in data blocks of the volume's size.
+    /// The capacity of the cache, in data blocks of the volume's size.
     capacity: u64,
-    /// An indirect block takes the room of this many data blocks.
+    /// The number of data blocks whose room an indirect block takes.
     indirect_size: u64,
-    /// Indirect blocks that are held beside data that needs them.
+    /// The number of indirect blocks that are held in addition to those with data under them.
     indirect_limit: u64,
-    /// Data blocks under one level-1 block.
+    /// The number of data blocks under one level-1 block.
     pointers: u64,
     indirect: Indirect,
     data: Data,
 }
 
-/// Old indirect blocks found to be needed for each new one before it is let
-/// be: bounds the work where most are needed.
+/// The number of old indirect blocks found to be needed for each new one before eviction stops,
+/// which bounds the work where most are needed.
 const KEPT: u32 = 2;
 
 impl Cache {
-    /// For a volume with that many indirect blocks of level 1 and 2.
+    /// Creates a cache for a volume with these numbers of indirect blocks of level 1 and 2.
     pub(crate) fn new(config: &PoolConfig, indirect_blocks: [usize; 2]) -> Self {
         let block = config.volume_block.0;
         let pointers = usize::try_from(config.indirect_pointers).unwrap_or(usize::MAX);
@@ -184,12 +181,12 @@ impl Cache {
         }
     }
 
-    /// Data blocks that fit when there is nothing else.
+    /// The number of data blocks that fit into an otherwise empty cache.
     pub(crate) const fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// Indirect blocks that stay without data that needs them.
+    /// The number of indirect blocks that stay without data under them.
     pub(crate) const fn indirect_limit(&self) -> u64 {
         self.indirect_limit
     }
@@ -199,7 +196,7 @@ impl Cache {
         self.indirect.hit(id)
     }
 
-    /// Puts an indirect block in as the newest.
+    /// Inserts an indirect block as the newest.
     pub(crate) fn insert_indirect(&mut self, id: IndirectId) {
         if self.indirect.hit(id) {
             return;
@@ -218,13 +215,13 @@ impl Cache {
         self.make_room();
     }
 
-    /// Whether anything right below an indirect block is in memory.
+    /// Whether a block directly under an indirect block is in memory.
     fn is_needed(&self, id: IndirectId) -> bool {
         let first = id.index * self.pointers;
         if id.level == 1 {
             return self.data.holds_any(first, first + self.pointers);
         }
-        // Their numbers are one more than their places.
+        // Their numbers are one more than their indexes.
         let end = (1 + first + self.pointers).min(u64::from(self.indirect.last_of_level_1) + 1);
         let below = &self.indirect.links[1 + first as usize..end as usize];
         below.iter().any(|&links| Indirect::is_held(links))
@@ -235,7 +232,7 @@ impl Cache {
         self.data.holds_any(block, block + 1)
     }
 
-    /// Puts the data blocks `first..end` in as the last to leave.
+    /// Inserts the data blocks `first..end` as the last to leave.
     pub(crate) fn insert_data(&mut self, first: u64, end: u64) {
         let mut next = first;
         while next < end {
@@ -246,22 +243,23 @@ impl Cache {
         self.make_room();
     }
 
-    /// Lets data go beyond so many blocks, the oldest first.
+    /// Evicts data beyond so many blocks, the oldest first.
     pub(crate) fn keep_data(&mut self, blocks: u64) {
         self.data.shrink_to(blocks);
     }
 
-    /// The data blocks `first..end` are dirty in the open transaction group; how many were not.
+    /// Marks the data blocks `first..end` as dirty in the open transaction group; returns how
+    /// many were not.
     pub(crate) fn make_dirty(&mut self, first: u64, end: u64) -> u64 {
         self.data.make_dirty(first, end)
     }
 
-    /// The data blocks `first..end` are not dirty in the open group; how many were.
+    /// Marks the data blocks `first..end` as not dirty in the open group; returns how many were.
     pub(crate) fn make_clean(&mut self, first: u64, end: u64) -> u64 {
         self.data.make_clean(first, end)
     }
 
-    /// The open group is closed: the blocks that are dirty in it, as runs (first, number) that
+    /// Closes the open group: returns the blocks that are dirty in it, as runs (first, number) that
     /// do not touch, in rising order.
     pub(crate) fn take_dirty(&mut self) -> VecDeque<(u64, u64)> {
         self.data.take_dirty()
@@ -272,7 +270,7 @@ impl Cache {
         self.data.forget();
     }
 
-    /// Lets everything go, data and indirect blocks, as if nothing had been read.
+    /// Drops all blocks, data and indirect ones, as if nothing had been read.
     pub(crate) fn forget(&mut self) {
         self.forget_data();
         while self.indirect.held > 0 {

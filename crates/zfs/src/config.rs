@@ -1,12 +1,10 @@
-//! What a pool is made of, and the constants of its releases.
+//! The configuration of a pool, and the constants of its releases.
 //!
-//! Every number says where it comes from. "Log" is the published log of the
-//! 2015 comparison (geomflash/geomflash on GitHub,
-//! `test_raid1/test_raid1_zvol.log`): FreeBSD 10.1 on 16 GB of RAM, two
-//! WD4000FYYZ, a 3 TiB zvol with 8 KiB blocks. Some of the log's lines are
-//! not throughput figures but facts about the system (`iostat` totals, fio's
-//! `cpu` lines); they are used here, throughput figures only where it says
-//! "fitted".
+//! Every number names its source. "Log" is the published log of the 2015 comparison
+//! (geomflash/geomflash on GitHub, `test_raid1/test_raid1_zvol.log`): FreeBSD 10.1 on 16 GB of RAM,
+//! two WD4000FYYZ, a 3 TiB zvol with 8 KiB blocks. Some of the log's lines are not throughput
+//! figures but facts about the system (`iostat` totals, fio's `cpu` lines); they are used here,
+//! throughput figures only where the comment says "fitted".
 
 mod releases;
 
@@ -17,54 +15,53 @@ use raidlab_units::{Bytes, Nanos, Sectors};
 pub struct MemberConfig {
     /// The disk's size, in sectors of 512 bytes.
     pub size: Sectors,
-    /// Whether it seeks: decides the penalties of child selection.
+    /// Whether it seeks, which decides the penalties of child selection.
     pub rotational: bool,
 }
 
-/// How many commands of one class a leaf's queue hands to the disk.
+/// The limits on commands of one class that a leaf's queue sends to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClassLimits {
-    /// Below this many, the class goes first.
+    /// The number of commands below which the class goes first.
     pub min_active: u32,
-    /// Never more than this many.
+    /// The largest number of commands.
     pub max_active: u32,
 }
 
-/// The leaf queue's settings (`vdev_queue.c`).
+/// The settings of a leaf queue (`vdev_queue.c`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueConfig {
-    /// Reads that somebody waits for.
+    /// The limits of reads that are waited for.
     pub sync_read: ClassLimits,
-    /// Writes that somebody waits for (log, uberblocks).
+    /// The limits of writes that are waited for (log, uberblocks).
     pub sync_write: ClassLimits,
-    /// Reads that nobody waits for yet: prefetch.
+    /// The limits of prefetch reads.
     pub async_read: ClassLimits,
-    /// Transaction groups and resilver writes; the maximum in force rises
+    /// The limits of writes of transaction groups and of the resilver; the maximum in force rises
     /// with the dirty data, see [`PoolConfig::async_write_ramp_percent`].
     pub async_write: ClassLimits,
-    /// Scrub and resilver reads.
+    /// The limits of scrub and resilver reads.
     pub scrub: ClassLimits,
-    /// The most commands of all classes at a disk (`zfs_vdev_max_active`).
+    /// The largest number of commands of all classes at a disk (`zfs_vdev_max_active`).
     pub total_active: u32,
-    /// Neighbours are merged up to this size (`zfs_vdev_aggregation_limit`).
+    /// The size up to which neighbours are merged (`zfs_vdev_aggregation_limit`).
     pub aggregation_limit: Sectors,
-    /// The same on a disk that does not turn
-    /// (`zfs_vdev_aggregation_limit_non_rotating`).
+    /// The same size on a disk that does not rotate (`zfs_vdev_aggregation_limit_non_rotating`).
     pub aggregation_limit_non_rotating: Sectors,
-    /// Reads this far apart are merged, the gap read and thrown away.
+    /// The largest gap between reads that are merged; the gap is read and dropped.
     pub read_gap_limit: Sectors,
-    /// How scrub and resilver give way to what somebody waits for.
+    /// The rules by which scrub and resilver yield to interactive commands.
     pub courtesy: Option<Courtesy>,
-    /// What came within one such interval is served by address, before what came
-    /// later (`VDQ_T_SHIFT`: 2^29 ns); `None`: everything by address.
+    /// The interval of arrivals within which I/Os are served by address, before later ones
+    /// (`VDQ_T_SHIFT`: 2^29 ns); `None`: all by address.
     pub batch: Option<Nanos>,
-    /// Whether reads that somebody waits for are merged with prefetch beside them,
-    /// and likewise writes (`vq_read_offset_tree`, `vq_write_offset_tree`).
+    /// Whether synchronous reads are merged with adjacent prefetch reads, and likewise
+    /// writes (`vq_read_offset_tree`, `vq_write_offset_tree`).
     pub merges_classes: bool,
 }
 
 impl QueueConfig {
-    /// The settings before one disk (`vdev_queue_aggregate`).
+    /// The settings for one disk (`vdev_queue_aggregate`).
     pub(crate) const fn of(mut self, member: &MemberConfig) -> Self {
         if !member.rotational {
             self.aggregation_limit = self.aggregation_limit_non_rotating;
@@ -73,43 +70,42 @@ impl QueueConfig {
     }
 }
 
-/// How scrub and resilver give way, since OpenZFS 2.1 (`vdev_queue.c`).
+/// The rules by which scrub and resilver yield, since OpenZFS 2.1 (`vdev_queue.c`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Courtesy {
-    /// So many commands for each one that somebody waited for
-    /// (`zfs_vdev_nia_credit`).
+    /// The number of their commands for each interactive one (`zfs_vdev_nia_credit`).
     pub credit: u32,
-    /// So many of their own with nobody waiting, before there may be more than
-    /// the minimum at once (`zfs_vdev_nia_delay`).
+    /// The number of their commands without interactive ones, before there may be more than the
+    /// minimum at once (`zfs_vdev_nia_delay`).
     pub delay: u32,
 }
 
-/// Pool metadata of a group (space maps, the dataset's own block, the objects that
-/// say where these are): each piece has three copies, and a round is on the disks
-/// before the next one begins (`spa_sync_iterate_to_convergence`).
+/// Pool metadata of a group (space maps, the dataset's own block, the objects with their
+/// locations): each piece has three copies, and a round is on the disks before the next
+/// one begins (`spa_sync_iterate_to_convergence`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolMetadata {
-    /// How many rounds a group writes one after the other.
+    /// The number of rounds that a group writes one after the other.
     pub rounds: u8,
-    /// Pieces of metadata in each round, their copies not counted.
+    /// The number of pieces of metadata in each round, without their copies.
     pub pieces: u8,
     /// The size of one copy of a piece, in sectors of 512 bytes.
     pub sectors: Sectors,
 }
 
-/// How a read chooses among the mirror's children. Members count the commands
-/// that their leaf queue has in the disk.
+/// The policy by which a read chooses among the mirror's children. The load of a member is the
+/// number of commands of its leaf queue in the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChildSelection {
-    /// Active commands plus a penalty for a seek (FreeBSD 10.0 and later):
-    /// [`raidlab_policies::ZfsFreebsd10`].
+    /// The number of active commands plus a penalty for a seek (FreeBSD 10.0
+    /// and later): [`raidlab_policies::ZfsFreebsd10`].
     FreeBsd10,
-    /// The same, but where a child is, is where the last command ended that its queue
-    /// handed to the disk, a write too, and not the last read chosen for it (OpenZFS
+    /// The same, but the position of a child is the end of the last command that its queue
+    /// sent to the disk, also of a write, and not that of the last read chosen for it (OpenZFS
     /// 2.3.2 `vdev_queue_io_to_issue`, `vdev_queue_last_offset`).
     OpenZfs2,
-    /// Active commands only, ties by time slice (ZFS on Linux 0.6.3, 0.6.4):
-    /// [`raidlab_policies::Zol06`].
+    /// The number of active commands only, ties by time slice (ZFS on Linux
+    /// 0.6.3, 0.6.4): [`raidlab_policies::Zol06`].
     Zol06,
 }
 
@@ -127,100 +123,95 @@ pub enum IntentLog {
     },
 }
 
-/// How data blocks are asked for.
+/// The way in which data blocks are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataReads {
-    /// Neighbours ordered together choose their child together and come into its
-    /// queue as one, already merged: near enough where the queue would merge them.
+    /// Neighbours that are ordered together choose their child together and enter its queue as one,
+    /// already merged: near enough where the queue would merge them.
     Runs,
-    /// Each block chooses for itself and its queue may hand it to the disk before
-    /// the next one chooses (`dbuf_read`, `dbuf_prefetch_impl`, `zio_nowait`). One
-    /// ordered ahead that a request comes to need before its disk has it waits
-    /// among the synchronous reads from then on (`arc_read`, `zio_change_priority`).
+    /// Each block chooses its child separately, and its queue may send it to the disk before
+    /// the next one chooses (`dbuf_read`, `dbuf_prefetch_impl`, `zio_nowait`). A prefetch read
+    /// that a request needs before the disk has it waits among the synchronous reads from then
+    /// on (`arc_read`, `zio_change_priority`).
     Blocks,
 }
 
-/// Host time that a request costs beside its disk commands.
+/// The host time of a request beside its disk commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HostTime {
-    /// The time that each request costs beside its blocks.
+    /// The time of each request beside its blocks.
     pub request: Nanos,
-    /// Per volume block that it touches.
+    /// The time of each volume block that it touches.
     pub block: Nanos,
 }
 
 /// Prefetch of sequential reads (`dmu_zfetch.c`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrefetchConfig {
-    /// Before its rewrite of 2015: streams reach ahead by as many blocks as they
-    /// are long.
+    /// The prefetch before its rewrite of 2015: streams reach ahead by as many blocks as
+    /// they are long.
     ByLength {
-        /// Streams followed at once (`zfetch_max_streams`); 0 turns it off.
+        /// The number of streams followed at once (`zfetch_max_streams`); 0 turns it off.
         streams: usize,
-        /// Blocks of a stream that count and, about, that are ordered ahead of it
-        /// (`zfetch_block_cap`).
+        /// The largest number of blocks of a stream that count and, about, that are ordered ahead
+        /// of it (`zfetch_block_cap`).
         blocks: u64,
-        /// A stream not used for this long may be replaced
-        /// (`zfetch_min_sec_reap`).
+        /// The time without use after which a stream may be replaced (`zfetch_min_sec_reap`).
         reap: Nanos,
     },
-    /// Of OpenZFS 2.2 and 2.3: streams reach ahead by a distance that grows while
+    /// The prefetch of OpenZFS 2.2 and 2.3: streams reach ahead by a distance that grows while
     /// blocks come too late.
     ByDistance {
-        /// Streams followed at once (`zfetch_max_streams`); fewer on a volume of
-        /// less than that many greatest distances.
+        /// The number of streams followed at once (`zfetch_max_streams`); fewer on a volume of less
+        /// than that many maximum distances.
         streams: usize,
-        /// The distance doubles up to this (`zfetch_min_distance`) ...
+        /// The distance up to which it doubles (`zfetch_min_distance`).
         minimum: Bytes,
-        /// ... and grows by eighths up to this (`zfetch_max_distance`).
+        /// The distance up to which it then grows by eighths (`zfetch_max_distance`).
         maximum: Bytes,
-        /// Reads this far from where a stream is belong to it
-        /// (`zfetch_max_reorder`).
+        /// The distance from a stream's position within which reads belong
+        /// to it (`zfetch_max_reorder`).
         reorder: Bytes,
-        /// Indirect blocks are ordered up to this much further ahead
-        /// (`zfetch_max_idistance`).
+        /// The further distance up to which indirect blocks are ordered (`zfetch_max_idistance`).
         indirect: Bytes,
-        /// Whole seconds without use after which a stream may be replaced when
-        /// there are too many (`zfetch_min_sec_reap`), and goes by itself
-        /// (`zfetch_max_sec_reap`).
+        /// The whole seconds without use after which a stream may be replaced when there are too
+        /// many (`zfetch_min_sec_reap`), and ends by itself (`zfetch_max_sec_reap`).
         reap_seconds: (u64, u64),
     },
 }
 
-/// In which order a resilver reads (`dsl_scan.c`).
+/// The order in which a resilver reads (`dsl_scan.c`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScanOrder {
-    /// Each block as the tree is walked over.
+    /// Blocks are read in the order of the walk over the tree.
     Tree {
-        /// Blocks in flight (`zfs_top_maxinflight`, per top-level vdev).
+        /// The number of blocks in flight (`zfs_top_maxinflight`, per top-level vdev).
         in_flight: u32,
     },
-    /// What was found, in long runs (ZFS on Linux 0.8 and later).
+    /// Blocks that were found are read in long runs (ZFS on Linux 0.8 and later).
     Sorted {
-        /// Bytes in flight (`zfs_scan_vdev_limit`).
+        /// The bytes in flight (`zfs_scan_vdev_limit`).
         in_flight: Bytes,
-        /// What is found and not read may take this much memory, or a twentieth of
-        /// all allocated bytes where that is less (`zfs_scan_mem_lim_fact`).
+        /// The largest memory for blocks found and not read, or a twentieth of all allocated bytes
+        /// where that is less (`zfs_scan_mem_lim_fact`).
         memory: Bytes,
-        /// Blocks no farther apart belong together (`zfs_scan_max_ext_gap`).
+        /// The distance up to which blocks belong to one segment (`zfs_scan_max_ext_gap`).
         gap: Sectors,
     },
 }
 
-/// The resilver (`dsl_scan.c`).
+/// The settings of the resilver (`dsl_scan.c`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResilverConfig {
-    /// In which order it reads, and how much at once.
+    /// The order in which it reads, and the amount at once.
     pub order: ScanOrder,
-    /// The walk goes on at least this long in each transaction group
-    /// (`zfs_resilver_min_time_ms`).
+    /// The least time of the walk in each transaction group (`zfs_resilver_min_time_ms`).
     pub min_time: Nanos,
-    /// Other I/O within this time counts as load (`zfs_scan_idle`, 50 ticks).
+    /// The time within which other I/O counts as load (`zfs_scan_idle`, 50 ticks).
     pub idle: Nanos,
-    /// Under load the walk sleeps this long before each block
-    /// (`zfs_resilver_delay`, 2 ticks).
+    /// The time that the walk sleeps before each block under load (`zfs_resilver_delay`, 2 ticks).
     pub delay: Nanos,
-    /// Host time of the walking thread for one block.
+    /// The host time of the walking thread for one block.
     pub block_time: Nanos,
 }
 
@@ -231,100 +222,96 @@ pub struct PoolConfig {
     pub members: Vec<MemberConfig>,
     /// The volume's size, in sectors of 512 bytes.
     pub volume_size: Sectors,
-    /// `volblocksize`: 8 KiB by default in 2014-15 (log: 8K).
+    /// The size of a volume block, `volblocksize`: 8 KiB by default in 2014-15 (log: 8K).
     pub volume_block: Bytes,
-    /// What each of them takes on a disk where they are compressed; `None`: all of it. The
-    /// cache holds them as they are without that.
+    /// The size of a block on a disk where blocks are compressed; `None`: uncompressed. The cache
+    /// holds them uncompressed.
     pub placed_block: Option<Bytes>,
-    /// Pointers in an indirect block: 128 with the 16 KiB limit
-    /// (`DN_MAX_INDBLKSHIFT` 14), 1024 with the 128 KiB limit.
+    /// The number of pointers in an indirect block: 128 with the 16 KiB limit (`DN_MAX_INDBLKSHIFT`
+    /// 14), 1024 with the 128 KiB limit.
     pub indirect_pointers: u64,
-    /// An indirect block's size in memory (uncompressed).
+    /// The size of an indirect block in memory (uncompressed).
     pub indirect_memory: Bytes,
-    /// A compressed level-1 block's bytes on disk for each pointer in it. A
-    /// pointer without checksum differs from its neighbour in a few bytes.
+    /// The bytes on disk of a compressed level-1 block for each pointer in it. A pointer without
+    /// checksum differs from its neighbour in a few bytes.
     pub level_1_pointer_bytes: u64,
-    /// The same for level 2, whose pointers hold two addresses.
+    /// The same bytes for level 2, whose pointers hold two addresses.
     pub level_2_pointer_bytes: u64,
-    /// Copies of every metadata block (2: `copies` + 1, "ditto blocks").
+    /// The number of copies of every metadata block (2: `copies` + 1, "ditto blocks").
     pub metadata_copies: u64,
     /// When and where the intent log is written.
     pub intent_log: IntentLog,
-    /// The smallest allocation is 2^ashift bytes (9: the disks report 512).
+    /// The exponent of the smallest allocation, 2^ashift bytes (9: the disks report 512).
     pub ashift: u32,
-    /// The most that the cache of data and indirect blocks may hold, in bytes (`arc_max`).
+    /// The capacity of the cache for data and indirect blocks (`arc_max`).
     pub cache: Bytes,
-    /// Indirect blocks may take this much of it and, where data in the cache
-    /// lies under them, more (`arc_meta_limit`, less the headers of all buffers
-    /// in the cache, which count as metadata).
+    /// The part of the cache for indirect blocks, which may take more where data under them is
+    /// in the cache (`arc_meta_limit`, less the headers of all buffers in the cache, which
+    /// count as metadata).
     pub metadata_limit: Bytes,
-    /// What of it holds data still when the host's caches were dropped before a job;
-    /// `None`: they are not.
+    /// The part of the cache that keeps data when the host's caches are dropped before a job;
+    /// `None`: they are not dropped.
     pub kept_when_dropped: Option<Bytes>,
-    /// What an indirect block counts as dirty data; zero: not at all.
+    /// The size with which an indirect block counts as dirty data; zero: not at all.
     pub indirect_dirty: Bytes,
-    /// Writers block at this much dirty data (`zfs_dirty_data_max`).
+    /// The amount of dirty data at which writers block (`zfs_dirty_data_max`).
     pub dirty_data_max: Bytes,
-    /// Writers are delayed above this percentage of it
-    /// (`zfs_delay_min_dirty_percent`).
+    /// The percentage of it above which writers are delayed (`zfs_delay_min_dirty_percent`).
     pub delay_min_percent: u64,
-    /// The delay at half way (`zfs_delay_scale`).
+    /// The delay half way between (`zfs_delay_scale`).
     pub delay_scale: Nanos,
-    /// The longest delay (`zfs_delay_max_ns`).
+    /// The largest delay (`zfs_delay_max_ns`).
     pub delay_max: Nanos,
-    /// Asynchronous writes get their minimum below the first and their
-    /// maximum above the second percentage of dirty data, linear between
-    /// (`zfs_vdev_async_write_active_{min,max}_dirty_percent`).
+    /// The percentages of dirty data below which asynchronous writes get their minimum, and above
+    /// which their maximum, linear between (`zfs_vdev_async_write_active_{min,max}_dirty_percent`).
     pub async_write_ramp_percent: (u64, u64),
-    /// A transaction group is closed at this age (`zfs_txg_timeout`) ...
+    /// The age at which a transaction group is closed (`zfs_txg_timeout`).
     pub txg_timeout: Nanos,
-    /// ... or with this much dirty data (`zfs_dirty_data_sync`).
+    /// The amount of dirty data with which it is closed (`zfs_dirty_data_sync`).
     pub txg_dirty_sync: Bytes,
-    /// Pool metadata that each group writes.
+    /// The pool metadata that each group writes.
     pub pool_metadata: PoolMetadata,
-    /// How far the copies of metadata lie from each other; `None`: an eighth of the
-    /// disk.
+    /// The distance of the copies of metadata from each other; `None`: an eighth of the disk.
     pub copies_apart: Option<Sectors>,
-    /// Blocks that a sync may have under way when it begins, and at most; `None`: no
-    /// limit.
+    /// The number of blocks that a sync may have in flight when it begins, and at most;
+    /// `None`: no limit.
     pub allocations: Option<(u32, u32)>,
-    /// Host time of the syncing thread for each dirty block of a group, before the
-    /// first of them can go to a disk.
+    /// The host time of the syncing thread for each dirty block of a group, before the first of
+    /// them can go to a disk.
     pub sync_prepare_time: Nanos,
-    /// Host time of the syncing thread for one block, data or indirect.
+    /// The host time of the syncing thread for one block, data or indirect.
     pub sync_block_time: Nanos,
-    /// A processor is charged for what the host does: see [`PoolConfig::charged`].
+    /// Whether a processor is charged for the host's work: see [`PoolConfig::charged`].
     pub charged: bool,
-    /// The leaf queues.
+    /// The settings of the leaf queues.
     pub queue: QueueConfig,
-    /// How data blocks are asked for.
+    /// The way in which data blocks are read.
     pub data_reads: DataReads,
-    /// How blocks are ordered ahead of sequential reads.
+    /// The prefetch of sequential reads.
     pub prefetch: PrefetchConfig,
-    /// How a read chooses its child.
+    /// The policy by which a read chooses its child.
     pub selection: ChildSelection,
-    /// Host time of a read.
+    /// The host time of a read.
     pub read_time: HostTime,
-    /// Host time of a write.
+    /// The host time of a write.
     pub write_time: HostTime,
-    /// How a resilver reads, and how it gives way to other I/O.
+    /// The resilver's reading order, and its yielding to other I/O.
     pub resilver: ResilverConfig,
 }
 
-/// Why a pool cannot be built.
+/// The reason why a pool cannot be built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// No disk, or more than 32.
+    /// There is no disk, or there are more than 32.
     #[error("a mirror needs 1 to 32 members, not {0}")]
     Members(usize),
-    /// A block, pointer count or allocation unit that is not a power of two,
-    /// or out of range.
+    /// A block, pointer count or allocation unit is not a power of two, or out of range.
     #[error("`{0}` must be a power of two in its range")]
     PowerOfTwo(&'static str),
-    /// A compressed block that is larger than one that is not, or no whole sectors.
+    /// A compressed block is larger than an uncompressed one, or not in whole sectors.
     #[error("a block cannot take {0} of a disk")]
     Placed(Bytes),
-    /// Something that must not be zero is.
+    /// A value is zero that must not be.
     #[error("`{0}` must not be zero")]
     Zero(&'static str),
     /// The volume with its metadata does not fit the smallest member.
@@ -335,29 +322,29 @@ pub enum ConfigError {
         /// The size of the smallest disk of the mirror, in bytes.
         member: Bytes,
     },
-    /// Dirty blocks must stay in the cache until they are written.
+    /// The cache is too small: dirty blocks must stay in it until they are written.
     #[error("a cache of {cache} cannot hold the dirty data limit, which needs {needed}")]
     CacheTooSmall {
         /// The cache's size as configured (`arc_max`).
         cache: Bytes,
-        /// What dirty data and the indirect blocks above it need.
+        /// The size for dirty data and the indirect blocks above it.
         needed: Bytes,
     },
-    /// Two level-2 blocks' worth of level-1 blocks must fit.
+    /// The metadata limit is too small: two level-2 blocks' worth of level-1 blocks must fit.
     #[error("a metadata limit of {limit} is less than the {needed} of two level-2 blocks")]
     MetadataLimitTooSmall {
-        /// What indirect blocks may take of the cache as configured (`arc_meta_limit`).
+        /// The part of the cache for indirect blocks as configured (`arc_meta_limit`).
         limit: Bytes,
-        /// What it must be at least.
+        /// The least size of that part.
         needed: Bytes,
     },
 }
 
 impl PoolConfig {
-    /// Whether a pool can be built from this.
+    /// Checks that a pool can be built from this.
     ///
     /// # Errors
-    /// The first thing found wrong.
+    /// The first error found.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.members.is_empty() || self.members.len() > 32 {
             return Err(ConfigError::Members(self.members.len()));
@@ -417,7 +404,7 @@ impl PoolConfig {
         self.check_room()
     }
 
-    /// Whether the members and the memory hold what is to be on them.
+    /// Checks that the members and the memory have room for what is to be on them.
     fn check_room(&self) -> Result<(), ConfigError> {
         let member = self.smallest_member();
         if self.volume_size.0 + self.volume_size.0 / 32 + LABELS.0 > member.0 {
@@ -426,14 +413,14 @@ impl PoolConfig {
                 member: member.to_bytes(),
             });
         }
-        // Random writes take an indirect block each.
+        // Random writes dirty one indirect block each.
         let dirty_blocks = self.dirty_data_max.0 / self.volume_block.0;
         let needed = Bytes(self.dirty_data_max.0 + dirty_blocks * self.indirect_memory.0);
         if self.cache < needed {
             let cache = self.cache;
             return Err(ConfigError::CacheTooSmall { cache, needed });
         }
-        // The resilver orders all that is under one level-2 block at once.
+        // The resilver orders all blocks under one level-2 block at once.
         let needed = Bytes(2 * self.indirect_pointers * self.indirect_memory.0);
         if self.metadata_limit < needed {
             let limit = self.metadata_limit;
@@ -442,8 +429,8 @@ impl PoolConfig {
         Ok(())
     }
 
-    /// The same pool where a processor is charged for what the host does: the pool's own
-    /// times for that are nothing, and a request ends as soon as all is there.
+    /// The same pool where a processor is charged for the host's work: the pool's own host times
+    /// are zero, and a request ends as soon as all its blocks are in memory.
     #[must_use]
     pub fn charged(mut self) -> Self {
         self.charged = true;
@@ -455,14 +442,14 @@ impl PoolConfig {
         self
     }
 
-    /// What the queues of all members merge at least, in sectors.
+    /// The least aggregation limit of all members' queues, in sectors.
     pub(crate) fn aggregation_limit(&self) -> u64 {
         let limits = self.members.iter().map(|member| self.queue.of(member));
         let limits = limits.map(|queue| queue.aggregation_limit.0);
         limits.min().unwrap_or(self.queue.aggregation_limit.0)
     }
 
-    /// The smallest member's size.
+    /// The size of the smallest member.
     #[must_use]
     pub fn smallest_member(&self) -> Sectors {
         let sizes = self.members.iter().map(|member| member.size);
@@ -470,8 +457,8 @@ impl PoolConfig {
     }
 }
 
-/// Two labels and the boot block in front (4 MiB), two labels behind
-/// (512 KiB): the allocatable space lies between.
+/// The size of the front area: two labels and the boot block (4 MiB). Two more labels are at the
+/// end (512 KiB), and the allocatable space is between.
 pub(crate) const LABEL_FRONT: Sectors = Sectors(4 << 11);
-/// What the labels take of a disk.
+/// The size of all labels on a disk.
 pub(crate) const LABELS: Sectors = Sectors((4 << 11) + (1 << 10));

@@ -7,18 +7,16 @@
 //! - Synchronous classes are served in order of arrival, the others by
 //!   address, upwards from the start of the last issued command, then again
 //!   from the lowest.
-//! - Since OpenZFS 2.1 the class below its minimum is sought behind the one that
-//!   issued last, in a ring. By address goes what came in the same half second, and
-//!   before what came later. And scrub and resilver live on credit while anything
-//!   else is in the disk: one command when that begins, five after each of it that
-//!   completes; when nothing else is, one at a time until five have completed.
-//! - The chosen I/O is merged with its neighbours of the same class up to 128
-//!   KiB; reads over gaps of up to 32 KiB. (FreeBSD 10.4 also merges across
-//!   classes of the same direction; that is left out.) In OpenZFS 2.3 up to 1 MiB,
-//!   and synchronous reads also with prefetch, writes likewise; the command counts
-//!   in the class of the one that was chosen (`vdev_queue_aggregate`).
-//! - In OpenZFS 2.3 a read ordered ahead becomes a synchronous one when somebody
-//!   waits for it.
+//! - Since OpenZFS 2.1 the class below its minimum is searched from the one after that which issued
+//!   last, cyclically. I/Os of the same half second are served by address, and before later ones.
+//!   And scrub and resilver have a credit while other commands are in the disk: one command when
+//!   that begins, five after each completion of the others; without others, one at a time until
+//!   five have completed.
+//! - The chosen I/O is merged with its neighbours of the same class up to 128 KiB; reads over gaps
+//!   of up to 32 KiB. (FreeBSD 10.4 also merges across classes of the same direction; that is left
+//!   out.) In OpenZFS 2.3 up to 1 MiB, and synchronous reads also with prefetch, and writes
+//!   likewise; the command counts in the class of the chosen one (`vdev_queue_aggregate`).
+//! - In OpenZFS 2.3 a prefetch read becomes a synchronous one when a request waits for it.
 
 #[cfg(test)]
 mod tests;
@@ -27,7 +25,7 @@ use crate::config::{ClassLimits, QueueConfig};
 use raidlab_units::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Classes in order of precedence.
+/// The classes in order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     SyncRead,
@@ -45,7 +43,7 @@ const CLASSES: [Class; 5] = [
     Class::Scrub,
 ];
 
-/// Who waits for an I/O: an index into the pool's tables.
+/// The owner of an I/O, which waits for it: an index into the pool's tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     Read(u32),
@@ -60,24 +58,25 @@ pub(crate) struct Io {
     pub(crate) owner: Owner,
 }
 
-/// What the disk gets next: one command for one or more I/Os.
+/// The next command for the disk, for one or more I/Os.
 #[derive(Debug)]
 pub(crate) struct Issue {
     pub(crate) start: u64,
     pub(crate) count: u64,
     pub(crate) owner: Owner,
-    /// The owners of what was merged with the first one.
+    /// The owners of the I/Os that were merged with the first one.
     pub(crate) others: Vec<Owner>,
 }
 
-/// (arrival, 0) where arrival decides and (sector, arrival) where the address does.
+/// The key of an I/O: (arrival, 0) where arrival decides and (sector, arrival) where
+/// the address does.
 type Key = (u64, u64);
 
-/// Waiting I/Os of one class, each with the interval in which it came.
+/// The waiting I/Os of one class, each with the interval of its arrival.
 #[derive(Debug, Default)]
 struct Waiting {
     ios: BTreeMap<Key, (Io, u64)>,
-    /// The same by interval; empty if intervals do not count.
+    /// The same I/Os by interval; empty if intervals do not count.
     batches: BTreeSet<(u64, Key)>,
 }
 
@@ -92,9 +91,9 @@ pub(crate) struct LeafQueue {
     arrivals: u64,
     last_start: u64,
     last_end: u64,
-    /// The class that issued last.
+    /// The index of the class that issued last.
     last_class: usize,
-    /// Commands in the disk that are neither scrub nor resilver.
+    /// The number of commands in the disk that are neither scrub nor resilver.
     interactive: u32,
     credit: u32,
 }
@@ -108,8 +107,8 @@ impl Class {
         matches!(self, Self::SyncRead | Self::SyncWrite)
     }
 
-    /// The other class of reads or writes that ZFS may merge with this one; what
-    /// scrub and resilver read carries other flags (`ZIO_FLAG_AGG_INHERIT`).
+    /// The other class of reads or writes that ZFS may merge with this one; reads of scrub and
+    /// resilver carry other flags (`ZIO_FLAG_AGG_INHERIT`).
     const fn companion(self) -> Option<Self> {
         match self {
             Self::SyncRead => Some(Self::AsyncRead),
@@ -142,7 +141,7 @@ impl LeafQueue {
         }
     }
 
-    /// Commands in the disk: what child selection calls the load.
+    /// The number of commands in the disk, which child selection uses as the load.
     pub(crate) const fn active(&self) -> u32 {
         self.total_active
     }
@@ -165,9 +164,9 @@ impl LeafQueue {
         self.total_waiting += 1;
     }
 
-    /// Somebody has come to wait for a read ordered ahead: if it is not in the disk
-    /// yet, it is the last of the synchronous ones (`vdev_queue_change_io_priority`,
-    /// which hands nothing to the disk).
+    /// Makes a prefetch read synchronous, as a request waits for it now: if it is not in the disk
+    /// yet, it becomes the last of the synchronous ones (`vdev_queue_change_io_priority`, which
+    /// sends nothing to the disk).
     pub(crate) fn raise(&mut self, start: u64, owner: Owner) {
         let ahead = &self.waiting[Class::AsyncRead.index()].ios;
         let mut there = ahead.range((start, 0)..(start + 1, 0));
@@ -180,13 +179,13 @@ impl LeafQueue {
         }
     }
 
-    /// Whether something waits, and the disk can have more commands.
+    /// Whether an I/O waits, and the disk can take more commands.
     pub(crate) const fn may_issue(&self) -> bool {
         self.total_waiting > 0 && self.total_active < self.config.total_active
     }
 
-    /// The next command, if a class may issue; `maximum_async_writes` is the
-    /// limit that the dirty data gives.
+    /// The next command, if a class may issue; `maximum_async_writes` is the limit by the amount
+    /// of dirty data.
     pub(crate) fn next(&mut self, maximum_async_writes: u32) -> Option<(Class, Issue)> {
         if !self.may_issue() {
             return None;
@@ -226,7 +225,7 @@ impl LeafQueue {
         }
     }
 
-    /// Empties the queue: its disk is gone.
+    /// Empties the queue of a disk that is gone; returns the owners.
     pub(crate) fn drain(&mut self) -> Vec<Owner> {
         self.total_waiting = 0;
         let waiting = self.waiting.iter_mut().map(std::mem::take);
@@ -245,8 +244,8 @@ impl LeafQueue {
         }
     }
 
-    /// How many commands of a class make it wait for others, and how many there
-    /// may be at most.
+    /// The limits of a class: its number of commands at which it yields to others, and
+    /// the largest number.
     fn limits_now(&self, class: Class, maximum_async_writes: u32) -> ClassLimits {
         let mut limits = self.limits(class);
         match (class, self.config.courtesy) {
@@ -334,8 +333,8 @@ impl LeafQueue {
         }
     }
 
-    /// The waiting I/O nearest before or behind the run that may be merged with it,
-    /// which is of a class.
+    /// The nearest waiting I/O before or after the run that may be merged with it; the run is
+    /// of a class.
     fn neighbour(&self, class: Class, run: &Issue, gap: u64, behind: bool) -> Option<(Class, Key)> {
         let nearest = |class: Class| {
             let (distance, key) = self.neighbour_in(class, run, gap, behind)?;
@@ -350,7 +349,7 @@ impl LeafQueue {
         found.map(|(_, class, key)| (class, key))
     }
 
-    /// The one of a class, and how far apart they begin.
+    /// The nearest one of a class, and the distance between the starts.
     fn neighbour_in(
         &self,
         class: Class,
@@ -360,7 +359,7 @@ impl LeafQueue {
     ) -> Option<(u64, Key)> {
         let waiting = &self.waiting[class.index()].ios;
         let limit = self.config.aggregation_limit.0;
-        // What begins before a run makes it longer.
+        // An I/O before the run makes it longer.
         if run.count + u64::from(!behind) > limit {
             return None;
         }

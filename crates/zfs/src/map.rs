@@ -1,19 +1,17 @@
-//! Where the volume's blocks lie on the disks.
+//! The places of the volume's blocks on the disks.
 //!
-//! Copy-on-write: a block is written to free space and its old place is
-//! given up. Free space is handed out by one cursor that runs through the
-//! disk and starts again at the front when it reaches the end: on an empty or
-//! sequentially filled pool that is what the first-fit cursor of a metaslab
-//! does (`metaslab_df_alloc`), metaslabs being taken from the outer edge
-//! inwards. Fragmented free space is not modelled: after the cursor has gone
-//! round once, places are no longer unique, which changes no timing class.
+//! Copy-on-write: a block is written to free space and its old place is freed. Free space is
+//! allocated by one cursor that runs through the disk and starts again at the front when it reaches
+//! the end: on an empty or sequentially filled pool that is what the first-fit cursor of a metaslab
+//! does (`metaslab_df_alloc`), metaslabs being taken from the outer edge inwards. Fragmented free
+//! space is not modelled: after the cursor has wrapped around once, places are no longer unique,
+//! which changes no timing class.
 //!
-//! Data is kept as extents (runs of blocks that lie one behind the other), so
-//! a sequential fill of terabytes is a few thousand of them and each random
-//! overwrite adds one. Indirect blocks of level 1 and 2 are kept in flat
-//! tables; level 3 and above (192 blocks for 3 TiB) are taken to be always in
-//! memory. An indirect block is compressed: its size on disk follows from the
-//! number of pointers ever put into it. So may a data block be, each to the same size.
+//! Data is kept as extents (runs of blocks that lie one behind the other), so a sequential fill of
+//! terabytes is a few thousand of them and each random overwrite adds one. Indirect blocks of level
+//! 1 and 2 are kept in flat tables; level 3 and above (192 blocks for 3 TiB) are taken to be always
+//! in memory. An indirect block is compressed: its size on disk follows from the number of pointers
+//! ever put into it. Data blocks may be compressed too, all to the same size.
 
 use crate::config::{LABELS, PoolConfig};
 use std::collections::BTreeMap;
@@ -27,23 +25,23 @@ pub(crate) struct Place {
     pub(crate) count: u64,
 }
 
-// Packed: after a minute of random writes there are half a million.
+// Packed, as there are half a million after a minute of random writes.
 #[derive(Debug, Clone, Copy)]
 #[repr(Rust, packed)]
 struct Extent {
     blocks: u64,
     start: u64,
-    /// With the indirect blocks between the data, each behind its last block.
+    /// Whether indirect blocks are between the data, each after its last block.
     interleaved: bool,
 }
 
-/// The indirect blocks of one level: sector and number of pointers, packed
-/// so that an entry is one word; no pointers, no block.
+/// The indirect blocks of one level: sector and number of pointers, packed so that an entry is one
+/// word; without pointers there is no block.
 #[derive(Debug)]
 struct Level {
     entries: Vec<u64>,
-    /// A bit for each that there is: on an empty volume most are asked for in vain, at random
-    /// places of a table that no processor's cache holds.
+    /// A bit for each existing block: on an empty volume most look-ups fail, at random places of a
+    /// table that no processor's cache holds.
     there: Vec<u64>,
     pointer_bytes: u64,
 }
@@ -54,7 +52,7 @@ const POINTER_BITS: u32 = 16;
 #[derive(Debug)]
 pub(crate) struct BlockMap {
     block_sectors: u64,
-    /// What a block takes on the disks.
+    /// The size of a block on the disks, in sectors.
     placed_sectors: u64,
     pointer_shift: u32,
     pointers: u64,
@@ -62,7 +60,7 @@ pub(crate) struct BlockMap {
     volume_blocks: u64,
     extents: BTreeMap<u64, Extent>,
     blocks: u64,
-    /// Where the last blocks that were written end.
+    /// The end of the last blocks that were written.
     written_to: u64,
     levels: [Level; 2],
     cursor: u64,
@@ -105,12 +103,12 @@ impl BlockMap {
         }
     }
 
-    /// Blocks of the volume, holes included.
+    /// The number of blocks of the volume, holes included.
     pub(crate) const fn volume_blocks(&self) -> u64 {
         self.volume_blocks
     }
 
-    /// Blocks that have a place.
+    /// The number of blocks that have a place.
     pub(crate) const fn allocated_blocks(&self) -> u64 {
         self.blocks
     }
@@ -119,17 +117,17 @@ impl BlockMap {
         self.block_sectors
     }
 
-    /// What a block takes on the disks, compressed or not.
+    /// The size of a block on the disks, compressed or not, in sectors.
     pub(crate) const fn placed_sectors(&self) -> u64 {
         self.placed_sectors
     }
 
-    /// Where the next place will be.
+    /// The position of the next allocation.
     pub(crate) const fn cursor(&self) -> u64 {
         self.cursor
     }
 
-    /// Sectors that can be allocated on a disk.
+    /// The number of sectors that can be allocated on a disk.
     pub(crate) const fn space(&self) -> u64 {
         self.space
     }
@@ -139,24 +137,23 @@ impl BlockMap {
         block >> (self.pointer_shift * level as u32)
     }
 
-    /// Indirect blocks of level 1 under one of level 2.
+    /// The number of level-1 blocks under one of level 2.
     pub(crate) const fn pointers(&self) -> u64 {
         self.pointers
     }
 
-    /// Indirect blocks of a level, holes included.
+    /// The number of indirect blocks of a level, holes included.
     pub(crate) fn indirect_blocks(&self, level: u8) -> usize {
         self.levels[usize::from(level) - 1].entries.len()
     }
 
-    /// Where a data block lies, `None` for a hole.
+    /// The place of a data block; `None` for a hole.
     pub(crate) fn place_of(&self, block: u64) -> Option<Place> {
         self.run_from(block, 1).map(|(place, _)| place)
     }
 
-    /// The blocks from `block` on that lie one behind the other under one
-    /// level-1 block, at most `limit` of them, and their place; `None` for a
-    /// hole.
+    /// The blocks from `block` on that lie one after the other under one level-1 block, at most
+    /// `limit` of them, and their place; `None` for a hole.
     pub(crate) fn run_from(&self, block: u64, limit: u64) -> Option<(Place, u64)> {
         let (&first, extent) = self.extents.range(..=block).next_back()?;
         let left = extent.blocks.checked_sub(block - first)?;
@@ -169,7 +166,7 @@ impl BlockMap {
         })
     }
 
-    /// Sectors from one block to a later one in the same extent.
+    /// The number of sectors from one block to a later one in the same extent.
     fn distance(&self, from: u64, to: u64, interleaved: bool) -> u64 {
         let data = (to - from) * self.placed_sectors;
         let between = |level| {
@@ -203,7 +200,7 @@ impl BlockMap {
         None
     }
 
-    /// Where an indirect block lies, `None` for a hole.
+    /// The place of an indirect block; `None` for a hole.
     pub(crate) fn indirect_place(&self, level: u8, index: u64) -> Option<Place> {
         if !self.has_indirect(level, index) {
             return None;
@@ -229,7 +226,7 @@ impl BlockMap {
         bytes.div_ceil(512).next_multiple_of(self.unit_sectors)
     }
 
-    /// The next free place of that many sectors.
+    /// Allocates the next free place of that many sectors.
     pub(crate) fn allocate(&mut self, sectors: u64) -> Place {
         let count = sectors.next_multiple_of(self.unit_sectors);
         if self.cursor + count > self.space {
@@ -240,7 +237,7 @@ impl BlockMap {
         Place { start, count }
     }
 
-    /// Gives a run of blocks new places, one behind the other.
+    /// Gives a run of blocks new places, one after the other.
     pub(crate) fn write_blocks(&mut self, first: u64, blocks: u64) -> Place {
         let place = self.allocate(blocks * self.placed_sectors);
         if self.may_hold(first, first + blocks) {
@@ -267,9 +264,9 @@ impl BlockMap {
         place
     }
 
-    /// Gives the blocks `first..end` new places in one run, as a long
-    /// sequential write leaves them: each indirect block right behind the last
-    /// block under it. All indirect blocks are taken to be full.
+    /// Gives the blocks `first..end` new places in one run, as a long sequential write leaves
+    /// them: each indirect block right after the last block under it. All indirect blocks are
+    /// taken to be full.
     pub(crate) fn write_interleaved(&mut self, first: u64, end: u64) {
         let last = end - 1;
         let tail = self.placed_sectors
@@ -304,24 +301,23 @@ impl BlockMap {
         table.there[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// Whether any of `first..end` may have a place: one table look-up where
-    /// nothing was ever written, which spares most random writes on an empty
-    /// pool a search. The level-1 block is written after its data, but within
-    /// a transaction group no block is written twice.
+    /// Whether any of `first..end` may have a place: one table look-up where nothing was ever
+    /// written, which saves most random writes on an empty pool a search. The level-1 block is
+    /// written after its data, but within a transaction group no block is written twice.
     pub(crate) fn may_hold(&self, first: u64, end: u64) -> bool {
         let low = self.indirect_index(1, first);
         let high = self.indirect_index(1, end - 1);
         (low..=high).any(|index| self.has_indirect(1, index))
     }
 
-    /// Gives up the places of `first..end`.
+    /// Frees the places of `first..end`.
     pub(crate) fn free(&mut self, first: u64, end: u64) {
         if self.may_hold(first, end) {
             self.forget(first, end);
         }
     }
 
-    /// Takes `first..end` out of the extents.
+    /// Removes `first..end` from the extents.
     fn forget(&mut self, first: u64, end: u64) {
         if let Some((&before, extent)) = self.extents.range_mut(..first).next_back() {
             let old = *extent;
@@ -342,7 +338,7 @@ impl BlockMap {
         }
     }
 
-    /// Puts back what an extent held from `tail` on.
+    /// Puts back the part of an extent from `tail` on.
     fn keep_tail(&mut self, first: u64, extent: Extent, tail: u64) {
         let end = first + extent.blocks;
         if end > tail {
@@ -355,8 +351,7 @@ impl BlockMap {
         }
     }
 
-    /// Gives an indirect block a new place after `pointers` of its pointers
-    /// changed.
+    /// Gives an indirect block a new place after `pointers` of its pointers were changed.
     pub(crate) fn write_indirect(&mut self, level: u8, index: u64, pointers: u64) -> Place {
         let slot = usize::try_from(index).expect("an index into a table in memory");
         let entry = self.levels[usize::from(level) - 1].entries[slot];

@@ -1,15 +1,13 @@
 //! The pool: the path of a request, and the driver's interface.
 //!
-//! A request touches volume blocks one after the other. For each, the indirect
-//! blocks above it are needed: where one is neither in memory nor a hole it is
-//! read, and the walk waits for it (`dbuf_findbp` reads the parent and waits),
-//! level 2 before level 1. A read then orders the data block and goes on to
-//! the next without waiting; when all blocks are there the request is copied
-//! out. A write needs the old content of the first and the last block where it
-//! covers them only in part (`dmu_tx_count_write`), and the indirect blocks of
-//! all (the transaction's holds look up every block); then it passes the write
-//! throttle, and its blocks are dirty in the open transaction group. Two
-//! requests for one block share its read.
+//! A request touches volume blocks one after the other. For each, the indirect blocks above it are
+//! needed: where one is neither in memory nor a hole it is read, and the walk waits for it
+//! (`dbuf_findbp` reads the parent and waits), level 2 before level 1. A read then orders the data
+//! block and continues with the next without waiting; when all blocks are in memory the request is
+//! copied out. A write needs the old content of the first and the last block where it covers them
+//! only in part (`dmu_tx_count_write`), and the indirect blocks of all (the transaction's holds
+//! look up every block); then it passes the write throttle, and its blocks are dirty in the open
+//! transaction group. Two requests for one block share its read.
 //!
 //! Reads of indirect and data blocks go to one child of the mirror and try the
 //! others if it fails. Of a metadata block's copies on one disk always the
@@ -19,11 +17,11 @@
 //! A flush waits until everything written before it is on disk, in the intent log or by the
 //! sync of a transaction group; so does a write that is to be durable (see `log`).
 //!
-//! A discard frees the blocks that lie in it as a whole (`zvol_discard`): they are holes
-//! from then on, and those of the open group are never written. It takes the host the
-//! time of a write without its blocks, and the disks nothing: the indirect blocks that
-//! it changes go along with the next write to their neighbours, and a pool passes no
-//! discards on to its disks unless `autotrim` is on, which it is not by default.
+//! A discard frees the blocks that it covers completely (`zvol_discard`): they are holes from then
+//! on, and those of the open group are never written. It costs the host the time of a write without
+//! its blocks, and the disks nothing: the indirect blocks that it changes are written with the next
+//! write to their neighbours, and a pool passes no discards on to its disks unless `autotrim` is
+//! on, which it is not by default.
 
 mod admin;
 mod ahead;
@@ -54,18 +52,18 @@ use std::ops::Range;
 
 pub use scan::SyncStatus;
 
-/// A request on its way.
+/// A request in progress.
 #[derive(Debug)]
 struct Job {
     request: Request,
-    /// The next block to look at, and the end.
+    /// The next block to visit, and the end.
     next: u64,
     end: u64,
-    /// Blocks to prefetch on its account; `None` until that is known.
+    /// The blocks to prefetch for it; `None` until they are known.
     ahead: Option<Range<u64>>,
-    /// Indirect blocks and runs of data being read for it.
+    /// The number of indirect blocks and runs of data being read for it.
     pending: u32,
-    /// Not all of its data was in memory.
+    /// Whether some of its data was not in memory.
     missed: bool,
     failed: bool,
 }
@@ -77,37 +75,37 @@ impl Job {
     }
 }
 
-/// What waits until an indirect block is in memory.
+/// What is waiting for an indirect block to be in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waiter {
     Job(u32),
     Scan,
-    /// It shall be in memory when it is wanted.
+    /// No request waits: the block is read for later use.
     Nobody,
-    /// These blocks under it are to be ordered ahead.
+    /// These blocks under it are to be prefetched.
     Ahead(u64, u64),
 }
 
-/// Who waits for an indirect block being read.
+/// The waiters for an indirect block that is being read.
 #[derive(Debug, Default)]
 struct Fetch {
     read: Option<u32>,
     jobs: Vec<u32>,
     scan: bool,
-    /// Blocks under it to be ordered ahead.
+    /// The blocks under it to be prefetched.
     ahead: Vec<Range<u64>>,
 }
 
-/// What happens at a set time.
+/// The action of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
-    /// A delayed write may go on.
+    /// A delayed write continues.
     Admit(u32),
-    /// A request's host time is over.
+    /// The host time of a request ends.
     Finish(u32),
-    /// The syncing thread has the next run ready.
+    /// The syncing thread emits the next run.
     Emit,
-    /// The scanning thread may order the next block.
+    /// The scanning thread orders the next block.
     Scan,
     /// The open log block is sent.
     Log,
@@ -123,7 +121,7 @@ enum Timer {
 pub struct Pool {
     config: PoolConfig,
     leaves: Vec<io::Leaf>,
-    /// Chooses the child for a read; `views` is what it looks at.
+    /// The policy that chooses the child for a read, with `views` as its input.
     selection: Box<dyn ReadPolicy>,
     views: Vec<MemberView>,
     map: BlockMap,
@@ -132,7 +130,7 @@ pub struct Pool {
     flights: data::Flights,
     prefetch: Prefetch,
     jobs: Slab<Job>,
-    /// Requests that ended in this call, where a processor is charged.
+    /// The requests that ended in this call, where a processor is charged.
     ended: Vec<Finished>,
     reads: Slab<io::Read>,
     writes: Slab<io::Write>,
@@ -142,20 +140,20 @@ pub struct Pool {
     txg: txg::Groups,
     log: log::Log,
     scan: scan::Scan,
-    /// The last sequential write: its end, and the blocks written up to there
+    /// The last sequential write: its end, and the number of blocks written up to there
     /// without a gap.
     stream: (u64, u64),
-    /// When a read or write that is not the resilver's last began: the
-    /// resilver is slowed while this is recent.
+    /// The start of the last read or write other than the resilver's: the resilver is slowed while
+    /// this is recent.
     last_foreground: Option<Nanos>,
 }
 
 impl Pool {
-    /// A pool with all members in sync and an empty volume. `random` gives the
-    /// age of the first transaction group.
+    /// Creates a pool with all members in sync and an empty volume. `random` gives the age of the
+    /// first transaction group.
     ///
     /// # Errors
-    /// What [`PoolConfig::check`] finds.
+    /// The errors of [`PoolConfig::check`].
     pub fn new(config: PoolConfig, mut random: Stream) -> Result<Self, ConfigError> {
         config.check()?;
         let map = BlockMap::new(&config);
@@ -208,8 +206,8 @@ impl Pool {
         self.config.volume_size
     }
 
-    /// How far from the start a sector of the volume lies on the disks after a sequential
-    /// fill, but for metadata, which add less than a percent.
+    /// The distance of a volume's sector from the start on the disks after a sequential fill,
+    /// without metadata, which add less than a percent.
     #[must_use]
     pub const fn placed(&self, sector: Sectors) -> Sectors {
         let block = self.map.block_sectors();
@@ -223,8 +221,8 @@ impl Pool {
         self.leaves.iter().map(letter).collect()
     }
 
-    /// Whether nothing is going on: no request or command in flight and
-    /// nothing dirty. A running resilver is not idle unless it is frozen.
+    /// Whether the pool is idle: no request or command in flight and nothing dirty. A running
+    /// resilver is not idle unless it is frozen.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.jobs.is_empty()
@@ -234,7 +232,7 @@ impl Pool {
             && self.scan.is_quiet()
     }
 
-    /// A new request. It finishes in this or a later call.
+    /// Takes a new request, which finishes in this or a later call.
     pub fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
         let end = request.start.0.checked_add(request.count.0);
         let in_range = end.is_some_and(|end| end <= self.size().0) && request.count.0 > 0;
@@ -283,7 +281,7 @@ impl Pool {
         self.finish_at(now + time, job);
     }
 
-    /// A member command is done.
+    /// Handles the completion of a member's command.
     pub fn complete(
         &mut self,
         now: Nanos,
@@ -296,7 +294,7 @@ impl Pool {
         out.finished.append(&mut self.ended);
     }
 
-    /// Time has passed: at or after [`next_tick`](Self::next_tick).
+    /// Does everything due at `now`: called at or after [`next_tick`](Self::next_tick).
     pub fn tick(&mut self, now: Nanos, out: &mut Outputs) {
         while let Some(&Reverse((at, _, timer))) = self.timers.peek() {
             if at > now {
@@ -316,7 +314,7 @@ impl Pool {
         out.finished.append(&mut self.ended);
     }
 
-    /// When [`tick`](Self::tick) is next needed; `None` if not before the next
+    /// The time at which [`tick`](Self::tick) is next needed; `None` if not before the next
     /// request or completion.
     #[must_use]
     pub fn next_tick(&self) -> Option<Nanos> {
@@ -327,17 +325,16 @@ impl Pool {
         }
     }
 
-    /// Takes `[start, start + count)` as written sequentially behind the
-    /// current allocation position: the driver's way past hours of sequential
-    /// writing. The caches hold what came last. An empty range changes nothing.
-    /// Only while the pool [is idle](Self::is_idle).
+    /// Takes `[start, start + count)` as written sequentially from the current allocation position:
+    /// the driver's way past hours of sequential writing. The caches hold the latest data. An empty
+    /// range changes nothing. Only while the pool [is idle](Self::is_idle).
     pub fn leap_write(&mut self, start: Sectors, count: Sectors) {
         let block = self.map.block_sectors();
         let (first, end) = (start.0 / block, (start.0 + count.0).div_ceil(block));
         if count == Sectors::ZERO {
             return;
         }
-        // What was in the cache is overtaken by the stream.
+        // The stream displaces the earlier contents of the cache.
         if end - first >= self.cache.capacity() {
             self.cache.forget_data();
         }
@@ -355,22 +352,22 @@ impl Pool {
         self.cache.insert_data(kept, end);
     }
 
-    /// Whether one sequential write has gone on for so long that nothing else
-    /// is left in the cache: then it runs evenly.
+    /// Whether one sequential write has continued for so long that nothing else is left in the
+    /// cache, so that it is steady.
     #[must_use]
     pub const fn streams_evenly(&self) -> bool {
         self.stream.1 >= self.cache.capacity()
     }
 
-    /// The host is told to drop its caches: data beyond what the cache always keeps
-    /// go, where the configuration says so.
+    /// Drops the host's caches: data beyond what the cache always keeps are evicted, where the
+    /// configuration says so.
     pub fn drop_caches(&mut self) {
         if let Some(kept) = self.config.kept_when_dropped {
             self.cache.keep_data(kept.0 / self.config.volume_block.0);
         }
     }
 
-    /// The size of the cache.
+    /// The capacity of the cache.
     #[must_use]
     pub const fn cache_size(&self) -> Bytes {
         self.config.cache
@@ -390,7 +387,7 @@ impl Pool {
         self.timers.push(Reverse((at, self.timer_count, timer)));
     }
 
-    /// Bytes in a number of volume blocks.
+    /// The bytes of a number of volume blocks.
     const fn block_bytes(&self, blocks: u64) -> Bytes {
         Bytes(self.config.volume_block.0 * blocks)
     }

@@ -18,13 +18,13 @@ use by_length::ByLength;
 use raidlab_units::{Bytes, Nanos};
 use std::ops::Range;
 
-/// What to order now.
+/// The blocks to order now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ahead {
     /// The data blocks to order, as a range of the volume's block numbers.
     pub(crate) data: Range<u64>,
-    /// What is above these data blocks, but for the first indirect block if it is
-    /// not above the first of its blocks.
+    /// The data blocks whose indirect blocks are to be ordered, except the first indirect block if
+    /// the range does not begin with its first block.
     pub(crate) indirect: Range<u64>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Prefetch {
 }
 
 impl Prefetch {
-    /// For a volume of so many blocks of a size.
+    /// Creates a prefetcher for a volume of so many blocks of a size.
     pub(crate) fn new(config: PrefetchConfig, blocks: u64, block: Bytes) -> Self {
         match config {
             PrefetchConfig::ByLength {
@@ -57,8 +57,8 @@ impl Prefetch {
         }
     }
 
-    /// Blocks `first..end` are read, of which some were not in memory: the blocks to
-    /// order now, perhaps none.
+    /// Handles a read of blocks `first..end`, of which some were not in memory if `missed`; returns
+    /// the blocks to order now, perhaps none.
     pub(crate) fn read(&mut self, now: Nanos, first: u64, end: u64, missed: bool) -> Ahead {
         match self {
             Self::ByLength(streams) => Ahead {
@@ -69,7 +69,7 @@ impl Prefetch {
         }
     }
 
-    /// Blocks from `first` on that were ordered ahead have been read.
+    /// Notes that prefetched blocks from `first` on have been read.
     pub(crate) fn arrived(&mut self, first: u64) {
         if let Self::ByDistance(streams) = self {
             streams.arrived(first);

@@ -1,8 +1,7 @@
-//! A vector with holes: what is put in gets a number that stays until it is
-//! taken out. Freed numbers are reused, last freed first, so that the numbers
-//! depend only on the calls.
+//! A vector with holes: a value gets a number that is kept until it is taken out. Freed numbers are
+//! reused, last freed first, so that the numbers depend only on the calls.
 
-/// A table that gives values numbers, and uses the numbers of values that left again.
+/// A table that gives values numbers, and reuses the numbers of removed values.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     items: Vec<Option<T>>,

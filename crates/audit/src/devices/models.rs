@@ -1,6 +1,6 @@
-//! What the name of a disk's model says of it.
+//! Properties of a disk that follow from the name of its model.
 
-/// Drives that store 4096-byte sectors and say 512, or that are known to from
+/// Drives that store 4096-byte sectors but report 512 bytes, or whose sector size is known from
 /// their makers' papers alone.
 ///
 /// Western Digital: its first Advanced Format drives (models ending in ARS,
@@ -8,7 +8,7 @@
 /// Seagate: BarraCuda and IronWolf product manuals, "512E". Not complete.
 const FOUR_KIB_MODELS: &str = include_str!("models/four_kib.txt");
 
-/// How models of disks that turn begin.
+/// The beginnings of the model names of rotating disks.
 const ROTATING_MODELS: &str =
     "WD ST HDWD HDWL DT0 MQ0 MG0 HUA HUS HUH HDS HDT HD10 HD15 HD20 SP0 SP1 SP2";
 
@@ -30,8 +30,8 @@ pub(super) fn has_4_kib_sectors(model: &str) -> bool {
     begins_with(model, FOUR_KIB_MODELS)
 }
 
-/// Whether a model's name is one of disks that turn: a known beginning with a
-/// digit after it, so that WDS500G (an SSD) is none.
+/// Whether a model's name is that of a rotating disk: a known beginning with a digit after it, so
+/// that WDS500G (an SSD) does not count.
 pub(super) fn is_rotating_model(model: &str) -> bool {
     words(model).any(|word| {
         ROTATING_MODELS.split_whitespace().any(|begin| {
@@ -41,7 +41,7 @@ pub(super) fn is_rotating_model(model: &str) -> bool {
     })
 }
 
-/// Disks that a hypervisor makes up.
+/// Whether a model's name is that of a virtual disk made by a hypervisor.
 pub(super) fn is_virtual_model(model: &str) -> bool {
     begins_with(model, "QEMU VBOX VMWARE VIRTUAL MSFT")
 }

@@ -1,4 +1,4 @@
-//! Pitfalls of what the array was doing.
+//! Pitfalls of the array's state during a job: degraded, resyncing, rebuilding.
 
 use crate::bound::random_iops;
 use crate::case::Case;
@@ -22,7 +22,7 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     ("A13", Check::Rows(first_at_the_barrier)),
 ];
 
-/// The level that an `mdadm --create` asks for, as written: `5`, `raid5`.
+/// The level that an `mdadm --create` command asks for, as written: `5`, `raid5`.
 fn created_level(command: &str) -> Option<&str> {
     let words: Vec<&str> = command.split_whitespace().collect();
     let creates = words.iter().any(|word| matches!(*word, "--create" | "-C"));
@@ -39,8 +39,8 @@ fn created_level(command: &str) -> Option<&str> {
     })
 }
 
-/// Whether md's level outlives a member: those have a first resync and may have a
-/// bitmap.
+/// Whether md's level keeps its data when a member fails: such arrays have a first resync and may
+/// have a bitmap.
 fn has_redundancy(level: &str) -> bool {
     matches!(
         level.trim_start_matches("raid"),
@@ -48,7 +48,7 @@ fn has_redundancy(level: &str) -> bool {
     )
 }
 
-/// Ways to build an array that must copy first, and what makes them not to.
+/// Whether a command builds an array that must copy first, and does not tell it not to.
 fn starts_resync(command: &str) -> bool {
     let words: Vec<&str> = command.split_whitespace().collect();
     let md =
@@ -59,8 +59,7 @@ fn starts_resync(command: &str) -> bool {
     md || lvm
 }
 
-/// Whether a word of `lvcreate` is a type of segments that are
-/// made equal: `raid1`, `--type=raid6_zr`.
+/// Whether a word of `lvcreate` is a segment type with redundancy: `raid1`, `--type=raid6_zr`.
 fn is_mirrored_segment(word: &str) -> bool {
     let kind = word.strip_prefix("--type=").unwrap_or(word);
     let level = kind.split('_').next().unwrap_or_default();
@@ -93,9 +92,9 @@ fn resync_not_awaited<'a>(case: &Case<'a>, row: &Measurement) -> Option<&'a Comm
     pending.filter(|_| !case.happened(row, &["sync-end"]))
 }
 
-/// Events after which copying is expected.
+/// Kinds of events after which copying is expected.
 const PUT_BACK: [&str; 4] = ["insert", "add", "re-add", "replace"];
-/// Events after which the array may be degraded.
+/// Kinds of events after which the array may be degraded.
 const TAKEN: [&str; 6] = ["fail", "remove", "insert", "add", "re-add", "replace"];
 
 /// Whether the array's state is the subject of the test. Older runs of the model
@@ -111,7 +110,7 @@ fn declared(case: &Case<'_>, row: &Measurement, kinds: &[&str], allowed: &str) -
             .any(|command| takes_out(&command.command))
 }
 
-/// mdadm's words for what happens to a member, beside those that other tools have too.
+/// mdadm's words for member operations, beside those that other tools have too.
 const MEMBER_VERBS: [&str; 6] = [
     "--fail",
     "--set-faulty",
@@ -121,14 +120,14 @@ const MEMBER_VERBS: [&str; 6] = [
     "--replace",
 ];
 
-/// Whether a command takes a member out or puts one back. Words count as a whole:
+/// Whether a command takes a member out or puts one back. Only whole words count:
 /// `--failfast` fails nothing.
 fn takes_out(command: &str) -> bool {
     let words: Vec<&str> = command.split_whitespace().collect();
     let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
     let of_pool = ["detach", "attach", "offline", "replace"];
-    // Where an array comes first its members are managed; in other modes `-f` is
-    // `--force` and `-a` is `--auto`.
+    // With an array as its first argument mdadm manages members; in other modes `-f` is `--force`
+    // and `-a` is `--auto`.
     let manages = words.windows(2).any(|pair| {
         let array = pair[1].starts_with('/') || pair[1] == "--manage";
         pair[0].ends_with("mdadm") && array
@@ -171,7 +170,7 @@ fn background_copying(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -
         created.command
     );
     if size > 0.0 {
-        // The outer tracks of the fastest disks: it takes at least so long.
+        // At the rate of the fastest disks' outer tracks: the resync takes at least this long.
         let hours = size / 300e6 / 3600.0;
         text += &format!("; it takes at least {hours:.1} h");
     }
@@ -245,7 +244,7 @@ fn bitmap_unknown(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Op
     }
     let created = created?;
     ruling.judged();
-    // A journal or partial parity logs take its place.
+    // A journal or partial parity logs replace the bitmap.
     let says = ["--bitmap", " -b", "--write-journal", "--consistency-policy"];
     if !says.iter().any(|word| created.command.contains(word)) {
         ruling.subject(Note, row, format!("`{}` does not say", created.command));

@@ -43,7 +43,7 @@ fn record_too_large(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
     Some(())
 }
 
-/// Bytes that the members read over what they were written, resync left out.
+/// Bytes that the members read per byte that they were written, resync left out.
 fn read_share(row: &Measurement) -> Option<f64> {
     let (read, written) = member_bytes(row)?;
     let seen = row.sync_percent_start.or(row.sync_percent_end).is_some();
@@ -137,7 +137,7 @@ fn unfinished_filesystem(case: &Case<'_>, ruling: &mut Ruling) {
     }
 }
 
-/// A journal's commit and an array's superblock are below it.
+/// Bytes per second below which writes may be a journal's commits and superblock updates.
 const IDLE_LIMIT_BYTES: f64 = 1_048_576.0;
 
 fn stripe_unknown(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {

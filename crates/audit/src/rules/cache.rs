@@ -27,7 +27,7 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     ("C14", Check::Rows(too_quick)),
 ];
 
-/// Quicker than the quickest device, nanoseconds.
+/// A latency shorter than any device's, nanoseconds.
 const QUICKEST_NS: u64 = 4_000;
 
 fn too_quick(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
@@ -102,15 +102,15 @@ fn faster_than_disks(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) ->
     Some(())
 }
 
-/// Bytes that members moved for a job's bytes, 1 for one each; `None` where
-/// they were not counted or the job moved none.
+/// Bytes that members moved per byte of a job; `None` where they were not counted or the
+/// job moved none.
 fn device_share(row: &Measurement, bytes: fn((u64, u64)) -> u64) -> Option<f64> {
     let moved = member_bytes(row)?;
     (row.total_bytes > 0).then(|| bytes(moved) as f64 / row.total_bytes as f64)
 }
 
-/// Commands that members got for each of a job's random reads, where their bytes
-/// were not counted. Streams are merged on the way, random reads are not.
+/// Commands that members received per random read of a job, where their bytes were not counted.
+/// Streams are merged on the way, random reads are not.
 fn command_share(row: &Measurement) -> Option<f64> {
     let enough = is_random(row) && row.total_ios >= 1000 && !row.members.is_empty();
     let enough = enough && is_counted_whole(row);
@@ -153,11 +153,11 @@ fn smaller_than_memory(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
     Some(())
 }
 
-/// Hardly any machine has less memory on which these tools were run since 2008.
+/// The memory, in bytes, that nearly every machine has on which these tools were run since 2008.
 const LEAST_MEMORY: f64 = 536_870_912.0;
 
-/// Whether a job's requests may be those of a trace, the disks of whose files are unknown to fio
-/// when it begins to count. Where few options are told, such a job looks like one without any.
+/// Whether a job may replay a trace: fio does not yet know the disks of a trace's files when it
+/// begins to count. Where few options are known, such a job looks like one without any.
 fn may_be_trace(case: &Case<'_>, row: &Measurement) -> bool {
     let is_untold = case.flag(row, fact::FIO_OPTIONS_UNTOLD) == Some(true);
     let is_plain = row.class == "sequential-read" && row.block_size_bytes == 4096;
@@ -172,7 +172,7 @@ fn effective_set_small(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
     let memory = case.number(row, fact::MEMORY_TOTAL_BYTES).unwrap_or(0.0);
     let set = working_set(case, row);
     if set.is_some_and(|set| set < 2.0 * memory) {
-        // C1 speaks of that.
+        // Rule C1 covers that case.
         return None;
     }
     let mut signs = Vec::new();
@@ -248,8 +248,7 @@ fn buffer_swallowed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
         ruling.judged();
         let before = case.number(row, &fact::dirty_bytes(fact::moment::BEFORE));
         let share = (dirty - before.unwrap_or(0.0)) / row.total_bytes as f64;
-        // What a direct job writes passes memory by, and more than it wrote is
-        // not its own: others write too.
+        // A direct job's writes bypass memory, so bytes beyond its own are those of other writers.
         let direct = case.text(row, &fact::fio_option("direct")) == Some("1");
         if share > 0.05 && share <= 1.05 && !direct {
             let percent = share * 100.0;

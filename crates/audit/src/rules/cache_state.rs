@@ -30,7 +30,7 @@ fn warms_up(case: &Case<'_>, ruling: &mut Ruling) {
     ruling.need(None::<()>, "repetitions of a read");
 }
 
-/// How much slower the first of some repetitions was, if it was.
+/// The difference by which the first of some repetitions was slower, in words, if it was.
 pub(super) fn first_is_slower(rows: &[&Measurement]) -> Option<String> {
     let (first, later) = rows.split_first()?;
     let slowest = later
@@ -71,7 +71,7 @@ fn not_dropped(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
             continue;
         };
         ruling.judged();
-        // A small cache is mostly programs and libraries in use.
+        // A small cache holds mostly programs and libraries in use.
         if full > 256.0 * MIB && left > 0.2 * full {
             let (full, left) = (full / MIB, left / MIB);
             let text = format!("{what}: {left:.0} MiB of {full:.0} MiB were still there");
@@ -103,7 +103,7 @@ fn auxiliary_idle(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Op
     Some(())
 }
 
-/// 7200 rpm disks answer at most 120 times a second if each write waits for
+/// Writes per second of a 7200 rpm disk without a write cache: at most 120 if each write waits for
 /// its sector; commands overlap a little.
 const WRITES_PER_SECOND_WITHOUT_CACHE: f64 = 1.3 * 120.0;
 
@@ -189,7 +189,7 @@ fn same_scope<'a>(
     found.map(|other| other.value.trim())
 }
 
-/// Whether two texts say the same: `4k` is 4096, and `on` is 1.
+/// Whether two texts mean the same value: `4k` is 4096, and `on` is 1.
 fn same_value(asked: &str, found: &str) -> bool {
     let plain = |text: &str| {
         let text = text.trim().to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! What people print of numbers: units and percents.
+//! Pitfalls of printed numbers: units and percents.
 //!
 //! Claims are what an article printed about a cell. They are compared with the
 //! rows, which are computed from bytes and seconds, and with one another.
@@ -26,7 +26,7 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
 pub(super) struct Claim<'a> {
     pub(super) value: f64,
     unit: &'a str,
-    /// Half a unit of the last printed digit.
+    /// Half a unit of the last printed digit, in the claim's unit.
     rounding: f64,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn claim<'a>(case: &Case<'a>, row: &Measurement, what: &str) -> Optio
     })
 }
 
-/// Bytes of a printed unit of rate.
+/// The number of bytes in a printed unit of rate.
 fn unit_bytes(unit: &str) -> Option<f64> {
     bytes_in(unit, 1000.0).filter(|_| unit.contains('B') || unit.starts_with("bytes"))
 }
@@ -59,8 +59,8 @@ const UNIT_STEPS: [(f64, &str); 6] = [
     (1.0 / 1.073_741_824, "GB were called GiB"),
 ];
 
-/// The unit step that a printed rate is away from a measured one; `Some(None)`
-/// where they agree, `None` where neither can be told.
+/// The unit step between a printed rate and a measured one; `Some(None)` where they agree, `None`
+/// where neither is certain.
 fn unit_step(measured: f64, printed: f64, rounding: f64) -> Option<Option<&'static str>> {
     let tolerance = 0.002 + rounding / printed;
     if !(printed > 0.0 && measured > 0.0 && tolerance < 0.01) {
@@ -93,7 +93,7 @@ fn wrong_unit(case: &Case<'_>, ruling: &mut Ruling) {
         let by_tool = case
             .number(row, fact::DD_PRINTED_BYTES_PER_SECOND)
             .map(|rate| {
-                // The value is decoded, its digits are not known: as dd's three.
+                // The value is decoded and its printed digits are not known: three, as dd prints.
                 (rate, rate * 0.002, format!("{rate:.0} bytes/s"))
             });
         let by_fio = case
@@ -135,7 +135,7 @@ fn wrong_unit(case: &Case<'_>, ruling: &mut Ruling) {
 }
 
 impl Claim<'_> {
-    /// The value in a unit; `None` where its own is of another kind.
+    /// The claim's value in a unit; `None` where its own unit is of another kind.
     fn in_unit(&self, unit: &str) -> Option<f64> {
         match (unit_bytes(self.unit), unit_bytes(unit)) {
             _ if self.unit == unit => Some(self.value),
@@ -196,13 +196,13 @@ fn wrong_percent(case: &Case<'_>, ruling: &mut Ruling) {
     }
 }
 
-/// Fewest I/Os of which one is at most a quarter of a percent.
+/// The fewest I/Os of which one is at most a quarter of a percent.
 const LEAST_IOS: u64 = 400;
 
 fn too_coarse(case: &Case<'_>, ruling: &mut Ruling) {
     for row in case.evidence.rows.iter().filter(|row| row.total_ios > 0) {
         ruling.judged();
-        // Large blocks are counted in bytes.
+        // Rates of large blocks are counted in bytes.
         if row.metric() == Metric::OperationsPerSecond && row.total_ios < LEAST_IOS {
             let ios = row.total_ios;
             let step = 100.0 / ios as f64;
@@ -234,7 +234,7 @@ fn within_error(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opti
     }
     let percent = claim(case, row, claim_part::PERCENT);
     let percent = ruling.need(percent, "claim.<op>.percent")?.value;
-    // One I/O after the other varies about as much as its mean: c = 1.
+    // The times of one I/O after the other vary about as much as their mean: c = 1.
     let error = relative_standard_error(row.total_ios, 1.0);
     let error = ruling.need(error, "the number of I/Os")?;
     ruling.judged();
@@ -286,7 +286,7 @@ fn wrong_direction(case: &Case<'_>, ruling: &mut Ruling) {
     }
 }
 
-/// What dd or fio printed of its own rate, where bytes, requests and time give another one.
+/// Finds a rate that dd or fio printed where bytes, requests and time give another one.
 fn misprinted_by_tool(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) {
     let fio = |what| case.number(row, &fact::fio_printed(row.op, what));
     let bytes = case.number(row, fact::DD_PRINTED_BYTES_PER_SECOND);
@@ -321,7 +321,7 @@ fn not_measured(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opti
             printed.value * unit,
             printed.rounding * unit,
         ),
-        // Whole numbers of I/Os may be rounded or cut off.
+        // Whole numbers of I/Os may have been rounded or cut off.
         None if matches!(printed.unit, "1/s" | "iops" | "IOPS") => {
             (row.iops, printed.value, printed.rounding * 2.0)
         }

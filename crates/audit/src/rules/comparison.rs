@@ -1,4 +1,4 @@
-//! Pitfalls of comparing: what else differs, and how much chance there is.
+//! Pitfalls of comparisons: other differences between the subjects, and chance.
 
 use super::claims::claim;
 use crate::case::Case;
@@ -56,7 +56,7 @@ fn filesystem_confounded(case: &Case<'_>, ruling: &mut Ruling) {
         let kind = case
             .text(row, fact::FILESYSTEM_TYPE)
             .unwrap_or(&row.filesystem);
-        // A bare device has none, whether somebody wrote that down or not.
+        // A bare device has no file system, whether the evidence says so or not.
         let kind = if kind == "none" { "" } else { kind };
         kinds
             .entry((&row.host, &row.subject))

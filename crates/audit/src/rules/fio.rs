@@ -1,4 +1,4 @@
-//! What fio's options do beside what they say.
+//! Side effects of fio's options.
 
 use crate::case::Case;
 use crate::devices::{honours_direct, is_direct, is_random, reports_options, system, tool};
@@ -38,7 +38,7 @@ const CLOCK_EVERY: u64 = 64;
 const UNCOUNTED: u64 = 2;
 
 fn clock_tail(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    // The model has this habit of fio's on purpose: its rows stand beside real ones.
+    // The model copies this habit of fio on purpose: its rows are compared with real ones.
     if row.bench == "model" {
         return None;
     }
@@ -46,11 +46,11 @@ fn clock_tail(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option
     let ratio = row.runtime_ns as f64 / asked;
     let reduced = case.flag(row, &fact::fio_option("gtod_reduce"));
     let jobs = case.number(row, fact::FIO_JOBS).map(|jobs| jobs as u64);
-    // Clones of a mixed job count reads and writes together.
+    // Clones of a mixed job are counted over reads and writes together.
     let cell = row.cell();
     let same = case.evidence.rows.iter().filter(|other| {
-        // The cheap questions first: this is asked of all pairs of rows. The clock
-        // is not looked at after flushes.
+        // The cheap conditions first: this runs for all pairs of rows. fio does not look at the
+        // clock after flushes.
         other.sequence == row.sequence
             && other.op != Operation::Sync
             && other.part == row.part
@@ -144,7 +144,7 @@ fn depth_ignored(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opt
 }
 
 fn random_maps(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    // The model's fio has no memory to fill.
+    // The model's fio has no memory that its random map could fill.
     let applies = tool(row) == "fio" && row.bench != "model" && row.block_size_bytes > 0;
     if !applies || !is_random(row) {
         return None;
@@ -160,7 +160,7 @@ fn random_maps(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     ruling.judged();
     let without = case.flag(row, &fact::fio_option("norandommap")) == Some(true);
     let other = generator.is_some_and(|name| !name.starts_with("tausworthe"));
-    // Of files of their own all clones' ranges are in the set.
+    // The ranges of clones with files of their own are all in the data set.
     let apart =
         option_of(case, row, "directory").is_some() && option_of(case, row, "filename").is_none();
     let ranges = if apart { range } else { jobs * range };
@@ -208,7 +208,7 @@ fn same_seed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<
     Some(())
 }
 
-/// An earlier job on the same subject that asked for the very same random blocks.
+/// An earlier job on the same subject that asked for the same random blocks.
 fn same_job_before<'a>(case: &Case<'a>, row: &Measurement) -> Option<&'a Measurement> {
     let whose = |one: &Measurement| {
         let options = [
@@ -231,7 +231,7 @@ fn same_job_before<'a>(case: &Case<'a>, row: &Measurement) -> Option<&'a Measure
     };
     let own = whose(row);
     case.evidence.rows.iter().find(|other| {
-        // The cheap questions first: this is asked of all pairs of rows.
+        // The cheap conditions first: this runs for all pairs of rows.
         other.sequence < row.sequence
             && other.op == row.op
             && (&other.host, &other.subject) == (&row.host, &row.subject)
@@ -242,18 +242,18 @@ fn same_job_before<'a>(case: &Case<'a>, row: &Measurement) -> Option<&'a Measure
     })
 }
 
-/// What a fio job's random offsets begin with.
+/// The seed of a fio job's random offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OffsetsSeed<'a> {
     /// fio's own seed, so that offsets are the same in each run.
     Default,
-    /// The option's value, as the job gives it.
+    /// The value of the job's own seed option.
     Own(&'a str),
-    /// A random seed, so that offsets are other ones in each run.
+    /// A random seed, so that offsets differ in each run.
     Random,
 }
 
-/// By its options `randrepeat` and `randseed`, as its version heeds them.
+/// The seed by the options `randrepeat` and `randseed`, as the row's version of fio heeds them.
 pub(super) fn offsets_seed<'a>(
     row: &Measurement,
     repeats: Option<&str>,
@@ -276,7 +276,7 @@ fn ended_early(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     let asked = asked_runtime(case, row, ruling)?;
     ruling.judged();
     let ran = row.runtime_ns as f64;
-    // It is to end as soon as its rate is steady, or the depth for its latency is found.
+    // The job ends as soon as its rate is steady, or the depth for its latency is found.
     let given = |name: &str| option_of(case, row, name).is_some_and(|value| value != "0");
     let searches = given("latency_target") && !given("latency_run");
     if ran < 0.9 * asked && !given("steadystate") && !searches {
@@ -319,7 +319,7 @@ fn direct_on_zfs(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opt
     Some(())
 }
 
-/// What fio and dd say when the kernel refuses O_DIRECT.
+/// The words of fio and dd when the kernel refuses O_DIRECT.
 const REFUSALS: [&str; 3] = [
     "does not support direct=1",
     "does not support O_DIRECT",

@@ -1,4 +1,4 @@
-//! What happened while a tool ran.
+//! The rules on events while a tool ran.
 
 use crate::case::Case;
 use crate::devices::{has_auxiliary, is_flushed, is_settled, may_be_cached, tool, working_set};
@@ -23,7 +23,7 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     ("T33", Check::Rows(fio_unflushed)),
 ];
 
-/// Jobs of five seconds may end a little before.
+/// The shortest run time that passes, in seconds: jobs of five seconds may end a little before.
 const SHORTEST_SECONDS: f64 = 4.9;
 
 fn too_short(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
@@ -107,7 +107,7 @@ fn first_write(case: &Case<'_>, ruling: &mut Ruling) {
 }
 
 fn stalls(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    // Buffered writes reach the disks in bursts, cached reads never.
+    // Buffered writes reach the disks in bursts, cached reads not at all.
     let straight = may_be_cached(case, row) == Some(false);
     let values = case
         .rate_series(row)
@@ -199,8 +199,8 @@ fn monitor_visible(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> O
     Some(())
 }
 
-/// Commands without which another array, or one with other settings, is
-/// measured. Those that take down or only ask may fail.
+/// Commands without which another array, or one with other settings, is measured. Commands that
+/// only take down or query may fail.
 const BUILDERS: [&str; 14] = [
     "mdadm --create",
     "zpool create",
@@ -270,13 +270,13 @@ fn errors(case: &Case<'_>, ruling: &mut Ruling) {
     }
 }
 
-/// Fewest commands that are more than a journal's and a superblock's.
+/// The fewest commands that cannot be only a journal's and a superblock's.
 const LEAST_WRITES: u64 = 200;
-/// A journal's commit and an array's superblock are below it.
+/// Bytes per second below which writes may be a journal's commits and superblock updates.
 const IDLE_LIMIT_BYTES: f64 = 1_048_576.0;
 
-/// Signs of somebody else's writes: a rebuild that nobody looked at is one. A cache
-/// on disks of its own is filled and emptied in the background by design.
+/// Finds signs of foreign writes, such as a rebuild that went unnoticed. A cache on disks of its
+/// own is filled and emptied in the background by design.
 fn written_by_others(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) {
     if has_auxiliary(case, row) || !is_settled(row) {
         return;
@@ -293,7 +293,7 @@ fn written_by_others(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) {
     let only_reads = case.evidence.rows.iter().all(|other| {
         other.sequence != row.sequence || other.op.only_reads() || other.cell() != cell
     });
-    // Where bytes were counted, what others moved is known better.
+    // Where bytes were counted, the traffic of other programs is known better.
     let counted = case.number(row, fact::FOREIGN_BYTES).is_some();
     if row.members.is_empty() || counted || !only_reads || row.bench == "model" {
         return;

@@ -1,4 +1,4 @@
-//! Figures that cannot be true together, and results that are another's.
+//! Figures that cannot be true together, and results copied from another run.
 
 use crate::case::Case;
 use crate::devices::tool;
@@ -37,7 +37,7 @@ fn contradicts(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
         ("all", latency.max_ns),
     ];
     let known: Vec<(&str, u64)> = times.into_iter().filter(|(_, time)| *time > 0).collect();
-    // Percentiles are of a histogram's steps, and the longest is exact.
+    // Percentiles are rounded to a histogram's steps, and the maximum is exact.
     let falls = known.windows(2).find(|pair| {
         let [(_, one), (_, next)] = pair else {
             return false;
@@ -58,7 +58,7 @@ fn contradicts(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     Some(())
 }
 
-/// What dd's records say against its bytes.
+/// Checks dd's counts of records against its bytes.
 fn records_of_dd(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<String> {
     if tool(row) != "dd" || row.total_bytes == 0 {
         return None;
@@ -79,19 +79,19 @@ fn records_of_dd(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opt
         .then(|| format!("{whole:.0} whole records are no {bytes:.0} bytes"))
 }
 
-/// Fewest digits that two results do not have in common by chance.
+/// The fewest digits that two results do not share by chance.
 const LEAST_DIGITS: u32 = 12;
 /// Digits of a mean latency, which tools print with six decimals.
 const DIGITS_OF_MEAN: u32 = 6;
 
-/// All figures of a cell that chance has a part in, and how many digits they are.
+/// All figures of a cell that depend on chance, and how many digits they have together.
 struct Digits<'a> {
     first: &'a Measurement,
     all: Vec<[u64; 4]>,
     count: u32,
 }
 
-/// Digits of a number without the zeros at its end.
+/// The number of digits of a number, without the zeros at its end.
 fn digits(mut number: u64) -> u32 {
     while number > 0 && number.is_multiple_of(10) {
         number /= 10;
@@ -116,7 +116,7 @@ fn same_digits(case: &Case<'_>, ruling: &mut Ruling) {
             row.runtime_ns,
             mean.to_bits(),
         ]);
-        // How many requests a size is says nothing.
+        // The number of requests says nothing where the job ends by size.
         if row.runtime_ns > 0 && mean > 0.0 {
             cell.count += digits(row.runtime_ns) + digits(row.total_ios) + DIGITS_OF_MEAN;
         }

@@ -1,4 +1,4 @@
-//! Pitfalls of where data lie on disks, and of which disks.
+//! Pitfalls of data placement: where data lie on disks, and on which disks.
 
 use crate::bound::{data_share, megabytes};
 use crate::case::Case;
@@ -65,7 +65,7 @@ fn small_ashift(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opti
         return None;
     }
     let ashift = case.number(row, &fact::setting("ashift", fact::outcome::FOUND));
-    // 0: ZFS chose, and does not say what.
+    // A value of 0 says that ZFS chose one, and does not say which.
     let ashift = ashift.filter(|ashift| *ashift > 0.0);
     let ashift = ruling.need(ashift, "setting.ashift.found")?;
     for member in members(case, row) {
@@ -85,8 +85,8 @@ fn small_ashift(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opti
     Some(())
 }
 
-/// A single I/O of a healthy conventional disk does not last so long: its own
-/// error recovery gives up earlier.
+/// The longest time of a single I/O of a healthy conventional disk, nanoseconds: its own error
+/// recovery gives up earlier.
 const STALL_NS: u64 = 60_000_000_000;
 
 fn is_shingled(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
@@ -118,10 +118,10 @@ fn is_shingled(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     Some(())
 }
 
-/// A device of a machine, with a file system on it.
+/// A device of a machine, with the file system on it.
 type Device<'a> = (&'a str, &'a str, String);
 
-/// The same job on single disks: value by the device and file system it ran on.
+/// The rows of the same job on single disks, by the device and file system each ran on.
 fn alone<'a>(case: &Case<'_>, rows: &[&'a Measurement]) -> BTreeMap<Device<'a>, &'a Measurement> {
     let mut alone = BTreeMap::new();
     for row in rows {
@@ -136,8 +136,8 @@ fn alone<'a>(case: &Case<'_>, rows: &[&'a Measurement]) -> BTreeMap<Device<'a>, 
     alone
 }
 
-/// The rates of an array's members alone in the same job and with the same file system;
-/// `None` unless all of two or more were measured.
+/// The rates of an array's members, each measured alone in the same job and with the same file
+/// system; `None` unless all of two or more were measured.
 fn rates_alone<'a>(
     case: &Case<'_>,
     row: &'a Measurement,

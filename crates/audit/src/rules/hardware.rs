@@ -1,4 +1,4 @@
-//! Pitfalls of processors, disks' health and their settings.
+//! Pitfalls of the processors, and of the disks' health and settings.
 
 use crate::case::Case;
 use crate::devices::{Member, is_auxiliary_role, members, role};
@@ -33,12 +33,12 @@ fn processor_bound(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> O
             ruling.row(Warning, row, format!("slowed by heat {times:.0} times"));
         }
     }
-    // Bytes one by one and files without data are the processor's by intent.
+    // Reads and writes byte by byte, and files without data, load the processor by intent.
     let by_intent = matches!(row.op, Operation::WriteCharacter | Operation::ReadCharacter);
     if by_intent || row.bytes_per_second <= 0.0 {
         return None;
     }
-    // fio tells the mean of a group's processes.
+    // fio reports the mean over a group's processes.
     if let Some(system) = case.number(row, fact::FIO_SYSTEM_CPU_PERCENT) {
         ruling.judged();
         if system > 80.0 {
@@ -135,11 +135,11 @@ fn sick_member(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     )
 }
 
-/// Fewest commands of a member for a mean time that says anything.
+/// The fewest commands of a member whose mean time is meaningful.
 const LEAST_COMMANDS: u64 = 200;
 
-/// In streams and mixed jobs members with as many commands have unequal work;
-/// in random reads each command is a seek of its own. Models are never sick.
+/// Finds a member that is slow in random reads, where each command is a seek of its own: in streams
+/// and mixed jobs members with as many commands have unequal work. Modelled disks are never sick.
 fn slow_member(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) {
     if row.bench == "model" || row.class != "random-read" {
         return;
@@ -174,7 +174,7 @@ fn slow_among<'a>(
     let most = commands.clone().fold(0.0, f64::max);
     let least = commands.fold(f64::INFINITY, f64::min);
     let sync = row.sync_percent_start.is_some() || row.array_state_start.contains('_');
-    // With unequal load the busier one waits longer, sick or not.
+    // Under unequal load the busier member waits longer, sick or not.
     if times.len() < 2 || sync || least < LEAST_COMMANDS as f64 || least < 0.8 * most {
         return;
     }

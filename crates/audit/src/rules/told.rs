@@ -1,4 +1,4 @@
-//! What a job was told that decides its figures, and which disks and places they are of.
+//! Pitfalls of job options that decide the figures, and of the disks and places that they select.
 
 use crate::case::Case;
 use crate::devices::{is_direct, reports_options, tool, whole_disk};
@@ -14,9 +14,9 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     ("T38", Check::Rows(another_disk)),
 ];
 
-/// A rate this near to its limit is the limit's.
+/// The share of its limit from which a rate counts as held back by the limit.
 const NEAR_LIMIT: f64 = 0.95;
-/// Percent of the time that a job may think without its figure being a thinker's.
+/// The percentage of its time that a job may think before its figure is that of the thinking.
 const LEAST_THINKING: f64 = 10.0;
 
 fn held_back(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
@@ -64,7 +64,7 @@ fn held_back(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<
     Some(())
 }
 
-/// What keeps requests from being sent by intent, or is waited for beside them.
+/// Options that hold requests back by intent, or add waits beside them.
 const WAITS: &str = "rate rate_iops thinktime flow latency_target iodepth_low iodepth_batch \
     iodepth_batch_complete_min serialize_overlap fsync fdatasync sync_file_range end_fsync \
     fsync_on_close verify do_verify zonemode";
@@ -73,16 +73,16 @@ fn depth_by_latency(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
     let had = ruling.need(case.number(row, fact::FIO_IN_FLIGHT), "latencies")?;
     let asked = case.number(row, fact::FIO_ASKED_IN_FLIGHT);
     let asked = ruling.need(asked, "fio.option.iodepth")?;
-    // fio's times are whole milliseconds.
+    // fio rounds run times to whole milliseconds.
     if row.runtime_ns < 100_000_000 {
         return None;
     }
     ruling.judged();
-    // What was under way at the end of a ramp counts with its whole latency.
+    // A request under way at the end of a ramp counts with its whole latency.
     let longest = row.latency.max_ns as f64 / row.runtime_ns as f64;
     let text =
         format!("mean latency times requests per second are {had:.2} in flight, of {asked:.0}");
-    // Requests of an open loop wait to be sent, and that counts.
+    // Requests of an open loop wait before they are sent, and that time counts.
     let offload = case.text(row, &fact::fio_option("io_submit_mode")) == Some("offload");
     if had > asked * (1.05 + longest) && !offload {
         ruling.scope(Fatal, Scope::of(row), text);
@@ -95,7 +95,7 @@ fn depth_by_latency(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
     let alone = case.number(row, &fact::fio_depth_level("1"));
     let refused = asked > 1.0 && alone.is_some_and(|percent| percent >= 99.0);
     let clones = case.number(row, fact::FIO_JOBS).unwrap_or(1.0);
-    // Clones that have done their size wait for the others.
+    // Clones that have finished their size wait for the others.
     let uneven = clones > 1.0 && case.flag(row, &fact::fio_option("time_based")) != Some(true);
     let straight = is_direct(case, row) == Some(true) && reports_options(case, row);
     let may = !straight || refused || uneven || WAITS.split_whitespace().any(waits);
@@ -141,7 +141,7 @@ fn another_disk(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opti
     Some(())
 }
 
-/// The disk that a file of `/dev` is of; `None` for names that may stand for any disk.
+/// The disk that a file in `/dev` belongs to; `None` for names that may stand for any disk.
 fn kernel_disk(file: &str) -> Option<&str> {
     let name = file.strip_prefix("/dev/")?;
     let disk = whole_disk(name);

@@ -1,4 +1,4 @@
-//! What bonnie++, iozone and dd mean by what they print.
+//! Pitfalls of what bonnie++, iozone and dd print.
 
 use crate::case::Case;
 use crate::devices::{dd_operand, is_flushed, only_writes, operand, tool};

@@ -1,9 +1,10 @@
-//! What virtio has no word for: whether a disk turns, and whether it is an NVMe drive.
+//! The properties of disks that virtio has no word for: whether a disk turns, and whether it is
+//! an NVMe drive.
 //!
 //! Linux takes each disk of virtio for a turning one with one hardware queue. The word
-//! `raidlab_disks=nsr` on the kernel's command line has a letter for each disk, and reaches
-//! the first program in its environment, without a system call. Where all disks turn there
-//! is no such word, and nothing is done. What is written for the others (below `/sys/block`):
+//! `raidlab_disks=nsr` on the kernel's command line has a letter for each disk, and reaches the
+//! first program in its environment, without a system call. Where all disks turn there is no such
+//! word, and nothing is done. The settings for the others (below `/sys/block`):
 //!
 //! - Flash does not turn: `rotational` is 0.
 //! - An NVMe drive has no scheduler (`elevator_get_default` in `block/elevator.c`: one hardware
@@ -21,10 +22,10 @@ use std::path::Path;
 /// The name of the word on the kernel's command line, which `=` and the letters follow.
 const WORD: &str = "raidlab_disks";
 
-/// Commands that a SATA disk queues.
+/// The number of commands that a SATA disk queues.
 pub(crate) const SATA_TAGS: usize = 32;
 
-/// What a disk is to its host.
+/// The kind of a disk, as its host sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A mechanical disk, whose platters turn.
@@ -50,14 +51,14 @@ impl Kind {
     }
 }
 
-/// The word for a guest with these disks; none where all of them turn.
+/// Makes the word for a guest with these disks; none where all of them turn.
 pub(crate) fn word(kinds: &[Kind]) -> Option<String> {
     let letters: String = kinds.iter().map(|kind| kind.letter()).collect();
     let all_turn = kinds.iter().all(|kind| *kind == Kind::Rotating);
     (!all_turn).then(|| format!("{WORD}={letters}"))
 }
 
-/// Tells the kernel what the word says.
+/// Tells the kernel the kinds of disks that the word gives.
 pub(super) fn prepare() -> io::Result<()> {
     let letters = env::var(WORD).unwrap_or_default();
     write(Path::new("/sys/block"), &letters)
@@ -71,7 +72,7 @@ fn write(folder: &Path, letters: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// What is written, in order: a disk's number, a file of its queue, a value.
+/// The settings to be written, in order: a disk's number, a file of its queue, a value.
 fn settings(letters: &str) -> Vec<(usize, &'static str, String)> {
     let kinds: Vec<Option<Kind>> = letters.chars().map(Kind::of).collect();
     let beside_nvme = kinds.contains(&Some(Kind::Nvme));

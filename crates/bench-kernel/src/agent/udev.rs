@@ -1,4 +1,4 @@
-//! What udev would have done, for OpenZFS, in a guest that has no udev.
+//! The work of udev for OpenZFS, in a guest that has no udev.
 //!
 //! `zpool` partitions a whole disk and waits up to 30 s until udev has set up
 //! each partition (`zpool_label_disk_wait` of libzutil); without a word from it
@@ -18,17 +18,17 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// Where the links are, below `/dev`.
+/// The folder of the links, below `/dev`.
 const LINKS: &str = "raidlab";
 
-/// What a disk's name begins with.
+/// The beginning of a disk's name.
 const DISK: &str = "vd";
 
-/// The whole disk, and `zpool`'s partitions on it: the first for data, the ninth
-/// behind it (`zpool_label_disk` of libzfs). What their numbers and names add.
+/// The numbers and names that a whole disk and `zpool`'s partitions on it add to the disk's: the
+/// first partition for data, the ninth behind it (`zpool_label_disk` of libzfs).
 const PARTS: [(u32, &str); 3] = [(0, ""), (1, "1"), (9, "9")];
 
-/// The volume's device: the first that OpenZFS makes.
+/// The device of the volume: the first that OpenZFS makes.
 const VOLUME: &str = "/dev/zd0";
 
 /// Notes the disks and the volume, where the kernel has OpenZFS. `root` is `/`.
@@ -64,7 +64,7 @@ pub(super) fn prepare(root: &Path) -> io::Result<()> {
     symlink(VOLUME, pool.join("vol"))
 }
 
-/// Major and minor of `254:16`.
+/// Parses the major and minor number of a text such as `254:16`.
 fn number(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))

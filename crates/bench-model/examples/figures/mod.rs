@@ -1,4 +1,4 @@
-//! What examples have in common that print published figures beside the model's.
+//! The common parts of examples that print published figures beside the model's.
 
 #[path = "../../tests/bench/rows.rs"]
 pub mod rows;
@@ -6,15 +6,15 @@ pub mod rows;
 use std::error::Error;
 use tempfile::TempDir;
 
-/// Writes a file into a folder, which goes with its owner, and gives its path.
+/// Writes a file into a folder, which goes with its owner, and returns its path.
 pub fn write(folder: &TempDir, name: &str, text: &str) -> Result<String, Box<dyn Error>> {
     let path = folder.path().join(name);
     std::fs::write(&path, text)?;
     Ok(path.display().to_string())
 }
 
-/// Prints how far the model is from the published figures; `ratios`: of the larger one to the
-/// smaller one, so none is below 1.
+/// Prints how far the model is from the published figures; `ratios` are those of the larger one to
+/// the smaller one, so none is below 1.
 pub fn print_errors(figures: &str, mut ratios: Vec<f64>) {
     ratios.sort_by(f64::total_cmp);
     let (middle, worst) = (ratios[ratios.len() / 2], ratios[ratios.len() - 1]);

@@ -1,21 +1,21 @@
-//! What of the model can be left out, to see what it is worth.
+//! The features of the model that can be left out, to see what they are worth.
 
 use raidlab_disk::Feature;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Something of the bench that can be left out.
+/// A feature of the bench that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ablation {
     /// The model of the disks lacks this feature.
     Disk(Feature),
-    /// fio's clock, read on every 64th I/O only: without it, on every one.
+    /// The reading of fio's clock on every 64th I/O only: without it, on every one.
     FioClock,
     /// Leaps over uniform phases: without them, every I/O is simulated.
     Leaps,
 }
 
-/// A name that is nothing to leave out.
+/// The error of a name that is nothing to leave out.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{name}` is nothing that can be left out; known are: {known}")]
 pub struct UnknownAblation {
@@ -24,7 +24,7 @@ pub struct UnknownAblation {
 }
 
 impl Ablation {
-    /// Every name with what the bench does without it.
+    /// Every name with the bench's behaviour without it.
     #[must_use]
     pub fn all() -> Vec<(&'static str, &'static str)> {
         let disk = Feature::ALL.iter().map(|entry| (entry.1, entry.2));

@@ -1,4 +1,4 @@
-//! Why an experiment cannot be had on the model.
+//! The error of an experiment that cannot be run on the model.
 
 use super::UnknownAblation;
 use crate::md_array::MdError;
@@ -10,7 +10,7 @@ use raidlab_lab::CapacityError;
 use raidlab_units::Bytes;
 use thiserror::Error;
 
-/// Why an experiment cannot be built.
+/// The reason why an experiment cannot be built.
 #[derive(Debug, Error)]
 pub enum BuildError {
     /// A disk that the suite names has no preset, or one that cannot be read.
@@ -18,11 +18,11 @@ pub enum BuildError {
     Preset {
         /// The name of the preset, as the suite has it.
         disk: String,
-        /// Why the preset cannot be loaded.
+        /// The reason why the preset cannot be loaded.
         #[source]
         source: LoadPresetError,
     },
-    /// What is wrong with the processor's file, or that there is none.
+    /// The processor's file is wrong, or there is none.
     #[error("the modelled host's processor cannot be had")]
     Processor(#[source] LoadPresetError),
     /// A parameter set cannot be used for a disk.
@@ -30,7 +30,7 @@ pub enum BuildError {
     Set {
         /// The name of the set that was asked for.
         set: String,
-        /// Why the set cannot be used.
+        /// The reason why the set cannot be used.
         #[source]
         source: PresetError,
     },
@@ -39,7 +39,7 @@ pub enum BuildError {
     State {
         /// The name of the disk, as the suite has it.
         disk: String,
-        /// What is wrong with the state.
+        /// The mistake in the state.
         #[source]
         source: StateError,
     },
@@ -52,54 +52,55 @@ pub enum BuildError {
     /// The read policy of a subject is unknown or does not fit its array.
     #[error("the subject's read policy cannot be used")]
     ReadPolicy(#[source] ReadPolicyError),
-    /// The order of the host's queue.
+    /// The order of the host's queue is unknown.
     #[error("the scheduler of the modelled host cannot be used")]
     Scheduler(#[source] UnknownOrder),
-    /// The array core refuses what the subject says.
+    /// The array core refuses the subject's settings.
     #[error("the array cannot be set up")]
     Array(#[source] ConfigError),
-    /// An array of md.
+    /// An array of md cannot be modelled.
     #[error(transparent)]
     Md(#[from] MdError),
-    /// The model of ZFS refuses what the subject says.
+    /// The model of ZFS refuses the subject's settings.
     #[error("the pool cannot be set up")]
     Pool(#[source] raidlab_zfs::ConfigError),
     /// A pool may keep more in its cache than the host has memory.
     #[error("a cache of {cache} is more than the {memory} of memory of host `{host}`")]
     Cache {
-        /// What the pool's cache may hold.
+        /// The most that the pool's cache may hold.
         cache: Bytes,
         /// The name of the host.
         host: String,
         /// The host's memory.
         memory: Bytes,
     },
-    /// A feature that is to be left out is none.
+    /// A feature that is to be left out does not exist.
     #[error(transparent)]
     Ablation(#[from] UnknownAblation),
     /// The experiment has something that only real systems do.
     #[error("the model has no {what}")]
     NotModelled {
-        /// What the model does not have, and what to write instead where there is something.
+        /// The thing that the model does not have, and what to write instead where
+        /// there is something.
         what: String,
     },
     /// One of the experiment's steps is refused.
     #[error("{place}: {refusal}")]
     Step {
-        /// Where the step stands in the suite's file: `own.toml:14: step[2]`.
+        /// The place of the step in the suite's file: `own.toml:14: step[2]`.
         place: String,
-        /// Why the step cannot be run.
+        /// The reason why the step cannot be run.
         refusal: Box<BuildError>,
     },
-    /// Discards that nobody takes: a real fio's job would end with an error.
+    /// Discards are not taken: a real fio's job would end with an error.
     #[error("job `{job}` discards blocks, and {why}")]
     Discards {
         /// The name of the job that discards.
         job: String,
-        /// What does not take discards, in words.
+        /// The thing that does not take discards, in words.
         why: &'static str,
     },
-    /// A subject file without what its kind needs.
+    /// A subject file lacks something that its kind needs.
     #[error("subject `{subject}` has no {what}")]
     Incomplete {
         /// The subject whose file lacks something.

@@ -1,4 +1,4 @@
-//! What an experiment may not ask of a model, said before anything is built.
+//! The refusals of experiments that ask too much of a model, made before anything is built.
 
 use super::BuildError;
 use raidlab_disk::DiskParameters;
@@ -10,7 +10,7 @@ use raidlab_systems::array::md::MdLevel;
 use raidlab_units::Nanos;
 use raidlab_workload::{Engine, JobSpec};
 
-/// Refuses what only real systems do.
+/// Refuses things that only real systems do.
 pub(super) fn check_modelled(experiment: &Experiment) -> Result<(), BuildError> {
     let refuse = |what: String| Err(BuildError::NotModelled { what });
     if experiment.subject.kind == SubjectKind::System {
@@ -50,7 +50,7 @@ pub(super) fn check_modelled(experiment: &Experiment) -> Result<(), BuildError> 
     Ok(())
 }
 
-/// What of a step the model does not have, if anything.
+/// The part of a step that the model does not have, if any.
 fn not_modelled(step: &PlannedStep, subject: &Subject) -> Option<String> {
     match step {
         PlannedStep::Wait(Wait::Until {
@@ -81,9 +81,9 @@ fn not_modelled(step: &PlannedStep, subject: &Subject) -> Option<String> {
     }
 }
 
-/// Why a subject's former member cannot come back with what it has; `None` where it can.
-/// gmirror copies everything, and others than md and gmirror know more of what a member missed
-/// than their models do.
+/// The reason why a subject's former member cannot come back with its old content; `None` where it
+/// can. gmirror copies everything, and others than md and gmirror know more of the writes that a
+/// member missed than their models do.
 fn re_add_refused(subject: &Subject) -> Option<&'static str> {
     match (subject.kind, &subject.build) {
         (SubjectKind::Array, Some(ArraySpec::Md(md))) if md.has_bitmap() => None,
@@ -109,11 +109,11 @@ pub(super) fn check_cache(subject: &Subject, host: &Host) -> Result<(), BuildErr
     }
 }
 
-/// Refuses discards where the array takes none. A volume of ZFS takes them whatever its
-/// disks do, as they free its own blocks. md takes them with copies and stripes where any
-/// member does, and leaves them out on the others; with parity it takes none unless the
-/// module's `devices_handle_discard_safely` says that what was discarded reads as zeros.
-/// Those that only empty emulated zones, and those to the null engine, reach no array.
+/// Refuses discards where the array takes none. A volume of ZFS takes them whatever its disks do,
+/// as they free its own blocks. md takes them with copies and stripes where any member does, and
+/// leaves them out on the others; with parity it takes none unless the module's
+/// `devices_handle_discard_safely` says that discarded sectors read as zeros. Those that only empty
+/// emulated zones, and those to the null engine, reach no array.
 pub(super) fn check_discards(
     experiment: &Experiment,
     disks: &[DiskParameters],

@@ -4,10 +4,10 @@ use raidlab_disk::medium::flash::translation::{Shape, State, Translation};
 use raidlab_disk::medium::flash::victims::Victims;
 use raidlab_random::Stream;
 
-/// Logical pages of the drives: as many as are kept of a drive of any size.
+/// The number of logical pages of the drives: as many as are kept for a drive of any size.
 const PAGES: u32 = 1 << 20;
 
-/// Writes so many times the logical pages, each drawn anew, after as many to warm up.
+/// The write amplification of so many random writes per logical page, after as many to warm up.
 fn measure(mut drive: Translation, warm: u64, measured: u64) -> f64 {
     let mut random = Stream::new(1).fork("writes", 0);
     let mut write = |times: u64| {
@@ -24,7 +24,7 @@ fn measure(mut drive: Translation, warm: u64, measured: u64) -> f64 {
     write(measured)
 }
 
-/// A row for each over-provisioning.
+/// Prints a row for each over-provisioning.
 pub fn print() {
     let head = Victims::ALL.map(|(_, name)| name).join(" | ");
     println!("| physical / logical | theory | {head} | greedy, drawn steady state |");

@@ -12,10 +12,10 @@ use std::collections::VecDeque;
 struct Published {
     preset: &'static str,
     title: &'static str,
-    /// Thousand requests a second; reads' mean and 99th percentile, writes' likewise, in
-    /// microseconds.
+    /// The rows: thousand requests per second; mean and 99th percentile of reads, then of
+    /// writes, in microseconds.
     rows: &'static [(u64, [f64; 4])],
-    /// Thousand writes a second when it is saturated.
+    /// Thousand writes per second of the saturated drive.
     saturated: Option<f64>,
 }
 
@@ -81,11 +81,11 @@ const PUBLISHED: [Published; 5] = [
     },
 ];
 
-/// Requests of the six threads that make the load, at a time.
+/// The number of requests that the six load threads have in flight.
 const LOAD_DEPTH: usize = 6 * 64;
 
-/// Latencies of reads and writes of the thread that measures, and how many writes a second
-/// all threads had, when `rate` requests a second are due, or as many as go.
+/// The latencies of reads and writes of the measuring thread, and the writes per second of all
+/// threads, at `rate` requests per second, or at the highest possible rate.
 fn measure(numbers: &DiskParameters, rate: Option<u64>, seconds: f64) -> ([Latencies; 2], f64) {
     let mut disk = drive(numbers, State::Steady);
     let mut random = Stream::new(3).fork("requests", 0);
@@ -95,7 +95,7 @@ fn measure(numbers: &DiskParameters, rate: Option<u64>, seconds: f64) -> ([Laten
         let share = (random.below(1 << 32) + 1) as f64 / (1_u64 << 32) as f64;
         Nanos::from_secs_f64(-share.ln() / rate as f64)
     };
-    // Of each tag: its kind, when it was due, and whether it makes load.
+    // For each tag: its kind, the time when it was due, and whether it makes load.
     let mut sent: Vec<(CommandKind, Nanos, bool)> = Vec::new();
     let mut unused: Vec<usize> = Vec::new();
     let mut late: VecDeque<(CommandKind, Nanos)> = VecDeque::new();
@@ -197,15 +197,15 @@ fn send(
     disk.submit(now, command);
 }
 
-/// The four figures of a load.
+/// The four figures at a load.
 fn figures(numbers: &DiskParameters, rate: u64) -> [f64; 4] {
     let ([mut reads, mut writes], _) = measure(numbers, Some(rate), 3.0);
     let (read, write) = (reads.mean(), writes.mean());
     [read, reads.percentile(99.0), write, writes.percentile(99.0)]
 }
 
-/// The same drive after a fit on two facts: its mean read at the lightest load, and, where it
-/// is known, the writes that it does when it is saturated.
+/// The same drive after a fit on two facts: its mean read at the lightest load, and, where known,
+/// its writes per second when saturated.
 fn fit(published: &Published) -> DiskParameters {
     let mut numbers = preset(published.preset);
     if let Some(wanted) = published.saturated {
@@ -231,7 +231,7 @@ fn fit(published: &Published) -> DiskParameters {
     numbers
 }
 
-/// The ratio of prediction and measurement that half of these are within, either way.
+/// The ratio of prediction to measurement within which half of these are, either way.
 fn typical(ratios: &mut [f64]) -> f64 {
     for ratio in ratios.iter_mut() {
         *ratio = ratio.max(1.0 / *ratio);
@@ -240,7 +240,7 @@ fn typical(ratios: &mut [f64]) -> f64 {
     ratios[ratios.len() / 2]
 }
 
-/// A row for each drive and rate, and how far all are off.
+/// Prints a row for each drive and rate, and the errors over all.
 pub fn print() {
     println!("| drive | thousand/s | measured | from the data sheet | fitted on two facts |");
     println!("|---|---|---|---|---|");

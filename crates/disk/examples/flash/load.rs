@@ -1,4 +1,4 @@
-//! Loads on a bare modelled drive, and what they find.
+//! Loads on a bare modelled drive, and their latencies.
 
 use raidlab_disk::medium::flash::translation::State;
 use raidlab_disk::{Command, CommandKind, Disk, DiskParameters, MediumParameters, Preset};
@@ -19,7 +19,7 @@ pub fn preset(name: &str) -> DiskParameters {
     preset.parameters("rated").expect("its only set").clone()
 }
 
-/// A drive with these numbers in a state.
+/// Creates a drive with these numbers in a state.
 pub fn drive(numbers: &DiskParameters, state: State) -> Disk {
     let mut numbers = numbers.clone();
     if let MediumParameters::Flash(own) = &mut numbers.medium {
@@ -33,22 +33,22 @@ pub fn drive(numbers: &DiskParameters, state: State) -> Disk {
 pub struct Latencies(Vec<u64>);
 
 impl Latencies {
-    /// How many.
+    /// The number of latencies.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Notes one more.
+    /// Adds a latency.
     pub fn note(&mut self, nanos: u64) {
         self.0.push(nanos);
     }
 
-    /// Their mean in microseconds; 0 of none.
+    /// The mean in microseconds; 0 without latencies.
     pub fn mean(&self) -> f64 {
         self.0.iter().sum::<u64>() as f64 / self.0.len().max(1) as f64 / 1e3
     }
 
-    /// The least that so many of a hundred do not exceed, in microseconds.
+    /// The percentile in microseconds.
     pub fn percentile(&mut self, percent: f64) -> f64 {
         self.0.sort_unstable();
         let rank = self.0.len() as f64 * percent / 100.0;
@@ -65,8 +65,9 @@ pub fn somewhere(disk: &Disk, random: &mut Stream) -> Sectors {
     Sectors(random.below(disk.parameters().capacity.0 / BLOCK) * BLOCK)
 }
 
-/// Keeps `depth` random requests of 4 KiB under way, so many of a hundred reads, for `warm`
-/// and then `counted` seconds; the latencies of reads and of writes that began in the latter.
+/// Keeps `depth` random requests of 4 KiB in flight, `reads` of a hundred being reads, for
+/// `warm` and then `counted` seconds; returns the latencies of reads and of writes that began
+/// in the latter.
 pub fn closed_loop(
     disk: &mut Disk,
     depth: u64,

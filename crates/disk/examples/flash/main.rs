@@ -1,5 +1,5 @@
-//! Makes the tables of docs/notes/flash.md: `cargo run --release -p raidlab-disk --example
-//! flash`, or one of them with its name behind.
+//! Makes the tables of docs/notes/flash.md: `cargo run --release -p raidlab-disk --example flash`,
+//! or one of them, given by its name.
 
 mod amplification;
 mod latency;

@@ -6,8 +6,8 @@ use raidlab_disk::{Command, CommandKind, Disk, DiskParameters};
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
 
-/// Thousand requests a second against queue depth, reads and writes of a drive in steady
-/// state.
+/// Prints thousand requests per second against queue depth, for reads and writes of a drive
+/// in steady state.
 pub fn depth() {
     let depths = [1, 2, 4, 8, 16, 32, 64, 128, 256];
     let head: Vec<String> = depths.iter().map(ToString::to_string).collect();
@@ -18,7 +18,7 @@ pub fn depth() {
         for (reads, what) in [(100, "reads"), (0, "writes")] {
             let cell = |&depth: &u64| {
                 let mut disk = drive(&numbers, State::Steady);
-                // Writes first fill the buffer.
+                // Writes must first fill the buffer.
                 let warm = if reads == 0 { 2.0 } else { 0.05 };
                 let found = closed_loop(&mut disk, depth, reads, warm, 0.5);
                 let count = found[0].count() + found[1].count();
@@ -44,8 +44,8 @@ pub fn depth() {
     }
 }
 
-/// Writes an erased drive from its begin to its end in commands of 1 MiB, eight at a time;
-/// the rate in MB/s of each so many gigabytes.
+/// Writes an erased drive from its beginning to its end in commands of 1 MiB, eight at a time;
+/// returns the rate in MB/s of each part.
 fn fill(numbers: &DiskParameters, part: u64) -> Vec<f64> {
     let mut disk = drive(numbers, State::Fresh);
     let parts = disk.parameters().capacity.to_bytes().0 / part;
@@ -86,7 +86,7 @@ fn fill(numbers: &DiskParameters, part: u64) -> Vec<f64> {
     rates
 }
 
-/// The rates of drives as they are filled, and where they fall.
+/// Prints the rates of drives as they are filled, and where they fall.
 pub fn cliff() {
     println!("| drive | measured | modelled: GB written, then MB/s until there |");
     println!("|---|---|---|");
@@ -101,7 +101,7 @@ pub fn cliff() {
         ("pm9a3", "flat (the 3.84 TB one, 4.14 GB/s)"),
     ] {
         let rates = fill(&preset(name), 4_000_000_000);
-        // Neighbours within 5 % of their mean are one step.
+        // Adjacent rates within 5 % of their mean are one step.
         let mut steps: Vec<(f64, usize)> = Vec::new();
         for rate in rates {
             match steps.last_mut() {
@@ -127,8 +127,8 @@ pub fn cliff() {
     }
 }
 
-/// Writes of 4 KiB, a flush behind each, by so many at a time; each one's latency with its
-/// flush, and how many a second all did.
+/// Writes of 4 KiB by so many jobs, each followed by a flush; returns the latency of a write with
+/// its flush, and the writes per second of all jobs.
 fn storm(numbers: &DiskParameters, jobs: u64) -> (Latencies, f64) {
     let mut disk = drive(numbers, State::Filled);
     let mut random = Stream::new(4).fork("requests", 0);
@@ -173,7 +173,7 @@ fn storm(numbers: &DiskParameters, jobs: u64) -> (Latencies, f64) {
     (found, rate)
 }
 
-/// Drives with and without protection against the loss of power, and one drive both ways.
+/// Prints drives with and without power-loss protection, and one drive in both ways.
 pub fn flush() {
     println!(
         "| drive | protected | 1 job: mean us, p99, a second | 16 jobs: mean us, p99, a second |"

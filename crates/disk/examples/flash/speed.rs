@@ -1,10 +1,10 @@
-//! How many requests a second of one core a bare drive in steady state simulates.
+//! The number of requests per second of one core that a bare drive in steady state simulates.
 
 use crate::load::{closed_loop, drive, preset};
 use raidlab_disk::medium::flash::translation::State;
 
-/// Seconds that this process has had of a processor: user time in `/proc/self/stat`, in
-/// hundredths (proc(5)). A shared machine's clock would count others' work.
+/// The processor time of this process, seconds: user time in `/proc/self/stat`, in hundredths
+/// (proc(5)). The clock of a shared machine would include the work of others.
 fn processor() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default();
@@ -15,7 +15,7 @@ fn processor() -> f64 {
         / 100.0
 }
 
-/// A row for each load.
+/// Prints a row for each load.
 pub fn print() {
     println!("| drive, depth 32 | millions of requests a second of a core |");
     println!("|---|---|");

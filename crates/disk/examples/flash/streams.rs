@@ -1,4 +1,4 @@
-//! Streams of drives on each link, beside what their makers rate.
+//! Streams of drives on each link, beside their makers' ratings.
 
 use crate::load::{drive, preset};
 use raidlab_disk::medium::flash::translation::State;
@@ -8,8 +8,8 @@ use raidlab_units::{Nanos, Sectors};
 /// Sectors of a request of 1 MiB.
 const REQUEST: u64 = 2048;
 
-/// Megabytes a second of requests of 1 MiB in order, 32 of each of these kinds at a time, in the
-/// second half of half a second.
+/// The megabytes per second of sequential requests of 1 MiB, 32 of each of these kinds in flight,
+/// in the second half of half a second.
 fn rate(numbers: &DiskParameters, state: State, kinds: &[CommandKind]) -> f64 {
     let mut disk = drive(numbers, state);
     let places = disk.parameters().capacity.0 / REQUEST / 2;
@@ -44,7 +44,7 @@ fn rate(numbers: &DiskParameters, state: State, kinds: &[CommandKind]) -> f64 {
     done as f64 * (REQUEST * 512) as f64 / 0.25 / 1e6
 }
 
-/// Reads and writes of one drive for each kind of link and rating, and both at a time.
+/// Prints reads and writes of one drive for each kind of link and rating, and both together.
 pub fn print() {
     println!("| drive | link | rated: reads, writes | reads | writes | both at a time |");
     println!("|---|---|---|---|---|---|");

@@ -1,8 +1,8 @@
 //! A disk that can be computed by hand: first come, first served; a constant time for
 //! every access that does not continue the one before, and a constant rate.
 //!
-//! It is for tests against the theory of queues, and for questions in which the disk shall
-//! not have a character. What it was given is durable when it is complete.
+//! It is for tests against queueing theory, and for questions in which the disk's behaviour should
+//! not matter. Written data are durable when the write is complete.
 
 use super::{Facts, Mechanism, MediumKind, Number};
 use crate::command::{Command, CommandKind, Completion};
@@ -11,10 +11,10 @@ use crate::medium::parameters::{DiskParameters, ParameterError};
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, SECTOR_BYTES};
 
-/// Numbers of a disk with a constant time of access.
+/// Parameters of a disk with a constant access time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters {
-    /// Time of an access that begins elsewhere than the one before ended.
+    /// The time of an access that begins elsewhere than the one before ended.
     pub access: Nanos,
 }
 
@@ -60,12 +60,12 @@ impl MediumKind for Parameters {
     }
 }
 
-/// The disk at work.
+/// The mechanism of the disk.
 #[derive(Debug, Clone)]
 pub(crate) struct Constant {
     access: u64,
     interface: Interface,
-    /// When all that was submitted is done.
+    /// The time at which all submitted commands are done.
     free_at: u64,
     /// The sector after the last access.
     head: u64,

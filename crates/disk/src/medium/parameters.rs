@@ -1,4 +1,4 @@
-//! The numbers of a disk: those that all disks have, and those of its medium.
+//! The parameters of a disk: those that all disks have, and those of its medium.
 
 use super::{Medium, MediumParameters, Number};
 use crate::surface::RatePoint;
@@ -6,53 +6,53 @@ use raidlab_random::Stream;
 use raidlab_units::{Bytes, BytesPerSecond, Nanos, SECTOR_BYTES, Sectors};
 use thiserror::Error;
 
-/// Everything a [`crate::Disk`] needs to know of a model.
+/// All parameters of a [`crate::Disk`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiskParameters {
     /// The size of the disk, in sectors.
     pub capacity: Sectors,
-    /// Sequential rate along the disk.
+    /// The sequential rate along the disk.
     pub rate_curve: Vec<RatePoint>,
-    /// Command overhead of a read answered, or a write taken, by the cache.
+    /// The command overhead of a read answered, or a write taken, by the cache.
     pub overhead_cached: Nanos,
-    /// Transfer rate of the interface.
+    /// The transfer rate of the interface.
     pub interface: BytesPerSecond,
-    /// Writes that the cache holds and the scheduler sees, or pages of a flash disk's
-    /// buffer; when it is full the host waits. 0 writes through.
+    /// The number of writes that the cache holds and the scheduler sees, or of pages in a flash
+    /// disk's buffer; when it is full the host waits. With 0 writes go through.
     pub write_window: usize,
-    /// How long a discard takes beside the overhead of a command that the cache
-    /// answers; `None`: the disk takes none.
+    /// The time of a discard beside the overhead of a command that the cache answers; `None`: the
+    /// disk takes none.
     pub discard: Option<Nanos>,
-    /// What is written at a time on platters: a write of a part of it reads the rest first.
+    /// The unit of writing on platters: a write of a part of it reads the rest first.
     pub physical_sector: Bytes,
-    /// What it reports as that, where it does not report the truth.
+    /// The physical sector that it reports, where that is not the true one.
     pub reported_sector: Option<Bytes>,
-    /// The disk's sector that is the host's first: 63 behind an old partition table. Who
-    /// builds the disk says it, not the preset.
+    /// The disk's sector that is the host's first: 63 after an old partition table. Set by the
+    /// builder of the disk, not by the preset.
     pub first_sector: Sectors,
-    /// What the data are on.
+    /// The parameters of the medium.
     pub medium: MediumParameters,
 }
 
-/// A number that no disk can have.
+/// The error of a number that no disk can have.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{field}: {problem}")]
 pub struct ParameterError {
-    /// The field, as named in preset files.
+    /// The name of the field in preset files.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// The problem with its value.
     pub problem: &'static str,
 }
 
-/// A state in which a disk cannot begin.
+/// The error of a state in which a disk cannot begin.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StateError {
-    /// No state has that name.
+    /// There is no state of that name.
     #[error("`{name}` is no state of a disk; known are: {known}")]
     Unknown {
         /// The name of the state that was asked for.
         name: String,
-        /// Every name that there is, for people.
+        /// The names of all states, for people.
         known: String,
     },
     /// The state is one of flash, and the disk has none.
@@ -63,7 +63,7 @@ pub enum StateError {
     },
 }
 
-/// The first field whose check failed, with what it must be.
+/// Returns the error of the first field whose check failed, with what it must be.
 pub(crate) fn check(checks: &[(&'static str, bool, &'static str)]) -> Result<(), ParameterError> {
     match checks.iter().find(|check| !check.1) {
         Some(&(field, _, problem)) => Err(ParameterError { field, problem }),
@@ -71,18 +71,19 @@ pub(crate) fn check(checks: &[(&'static str, bool, &'static str)]) -> Result<(),
     }
 }
 
-/// What any disk may have.
+/// The parameters that any disk may have.
 pub(crate) const OPTIONAL: [&str; 3] = [
     "discard_us",
     "physical_sector_bytes",
     "reported_sector_bytes",
 ];
 
-/// Positions are nanoseconds of a stream, of which 64 bits hold centuries.
+/// The longest time of a stream over the whole disk, seconds: positions are its nanoseconds, and 64
+/// bits hold centuries.
 const LONGEST_PASS: f64 = 1e9;
 
 impl DiskParameters {
-    /// A disk of this medium with the rate of its interface everywhere, and no cache.
+    /// Creates a disk of this medium with the rate of its interface everywhere, and no cache.
     #[must_use]
     pub fn uniform(capacity: Sectors, rate: BytesPerSecond, medium: MediumParameters) -> Self {
         let rate_curve = vec![RatePoint {
@@ -103,8 +104,8 @@ impl DiskParameters {
         }
     }
 
-    /// A disk with a rate curve and nothing else: not valid until every named
-    /// parameter of its medium is set.
+    /// Creates a disk with only a rate curve: not valid until every named parameter of its
+    /// medium is set.
     pub(crate) fn blank(medium: Medium, rate_curve: Vec<RatePoint>) -> Self {
         let nothing = Self::uniform(Sectors::ZERO, BytesPerSecond(0.0), medium.blank());
         Self {
@@ -113,8 +114,8 @@ impl DiskParameters {
         }
     }
 
-    /// Sets a parameter by its name in preset files; false if its medium has none of
-    /// that name. Negative values count as 0.
+    /// Sets a parameter by its name in preset files; returns false if its medium has none of that
+    /// name. Negative values count as 0.
     pub fn set_named(&mut self, name: &str, value: f64) -> bool {
         let number = Number { value };
         match name {
@@ -130,7 +131,7 @@ impl DiskParameters {
         true
     }
 
-    /// From now on the disk begins in the state of that name.
+    /// Sets the state in which the disk begins, by its name.
     ///
     /// # Errors
     /// If no state has that name, or the disk has no flash.
@@ -159,39 +160,39 @@ impl DiskParameters {
         self.medium.medium().states().get(state).copied()
     }
 
-    /// Sectors of 512 bytes of a physical sector.
+    /// The number of 512-byte sectors in a physical sector.
     #[must_use]
     pub const fn physical_sectors(&self) -> u64 {
         self.physical_sector.0 / SECTOR_BYTES
     }
 
-    /// The physical sector that a host is told of.
+    /// The physical sector that the host is told.
     #[must_use]
     pub fn told_sector(&self) -> Bytes {
         self.reported_sector.unwrap_or(self.physical_sector)
     }
 
-    /// Whether it is an NVMe drive, to which each processor has a queue of its own.
+    /// Whether it is an NVMe drive, which has a queue for each processor.
     #[must_use]
     pub fn is_nvme(&self) -> bool {
         self.medium.is_nvme()
     }
 
-    /// Whether what it has acknowledged can be lost with the power, until a flush.
+    /// Whether acknowledged data can be lost with the power, until a flush.
     #[must_use]
     pub fn has_volatile_cache(&self) -> bool {
         self.write_window > 0 && !self.medium.is_protected()
     }
 
-    /// An angle of the platters at time zero, drawn from `random`: spindles are not
-    /// synchronised. Zero where nothing turns.
+    /// An angle of the platters at time zero, drawn from `random`: spindles are not synchronised.
+    /// Zero where nothing rotates.
     #[must_use]
     pub fn some_angle(&self, random: &mut Stream) -> Nanos {
         let turn = self.medium.platters().map(|platters| platters.revolution.0);
         turn.map_or(Nanos::ZERO, |turn| Nanos(random.below(turn)))
     }
 
-    /// How long a stream at the slowest rate takes for the whole disk.
+    /// The time of a stream over the whole disk at the slowest rate, seconds.
     fn whole_seconds(&self) -> f64 {
         let rates = self.rate_curve.iter().map(|point| point.bytes_per_second);
         self.capacity.to_bytes().0 as f64 / rates.fold(f64::INFINITY, f64::min)
@@ -200,7 +201,7 @@ impl DiskParameters {
     /// Checks that the numbers describe a disk.
     ///
     /// # Errors
-    /// Names the first field that does not.
+    /// Names the first invalid field.
     pub fn validate(&self) -> Result<(), ParameterError> {
         let curve = &self.rate_curve;
         check(&[

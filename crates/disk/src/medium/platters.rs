@@ -1,19 +1,17 @@
 //! Platters and an arm: the life of a command in a mechanical disk.
 //!
-//! A read that the segments hold is answered from there. One that the running
-//! read-ahead is about to reach is answered when the head has passed it. Any
-//! other waits in the read pool. A write is complete when it is in the cache;
-//! while the cache's window is full, writes wait at the door. Cached writes
-//! wait in the destage pool.
+//! A read of data that the segments hold is answered from them. One that the running read-ahead is
+//! about to reach is answered when the head has passed it. Any other waits in the read pool. A
+//! write is complete when it is in the cache; while the cache's window is full, writes wait "at the
+//! door". Cached writes wait in the destage pool.
 //!
-//! Whenever the arm is free it takes, in this order: a destage if a write
-//! waits at the door, a flush waits, or somebody waits for that very write
-//! (but not a run of neighbours while reads wait: a resync would starve
-//! them); a read; a destage. Within a pool the scheduler chooses. With nothing to do
-//! the arm reads ahead where the last read ended.
+//! Whenever the arm is free it takes, in this order: a destage if a write waits at the door, a
+//! flush waits, or the host waits for that very write (but not a run of neighbours while reads
+//! wait: a resync would starve them); a read; a destage. Within a pool the scheduler chooses. An
+//! idle arm reads ahead where the last read ended.
 //!
-//! A disk that takes discards answers them without its arm, after the time that its file
-//! gives; what they leave behind changes nothing later.
+//! A disk that takes discards answers them without its arm, after the time in its preset; they have
+//! no later effect.
 //!
 //! One mechanical operation runs at a time; its end is one event. Everything
 //! is integer nanoseconds.
@@ -45,12 +43,12 @@ use segments::Segments;
 use shingles::{Dirty, ShingleParameters, Shingles};
 use std::collections::VecDeque;
 
-/// What the arm is doing.
+/// The arm's current operation.
 #[derive(Debug, Clone, Copy)]
 enum Arm {
     Idle,
-    /// Reading on, from `from` at time `since`, up to `limit` (positions),
-    /// until something else is to be done or `decide_at` has come.
+    /// The arm reads on, from `from` at time `since`, up to `limit` (positions), until there is
+    /// other work or `decide_at` has come.
     Streaming {
         segment: Option<usize>,
         from: u64,
@@ -72,7 +70,8 @@ enum Work {
 }
 
 impl Work {
-    /// A read that begins where the head is already; a write does not.
+    /// The operation, where a read begins at the head's position if that is earlier; a
+    /// write is unchanged.
     fn from(self, head: u64) -> Self {
         match self {
             Self::Read(read) => Self::Read(Candidate {
@@ -84,8 +83,8 @@ impl Work {
     }
 }
 
-/// How far a stream's own commands lie apart at most: the visit budget, as a
-/// distance of positions at the disk's mean rate.
+/// The largest distance between a stream's own commands: the visit budget, as a distance of
+/// positions at the disk's mean rate.
 fn neighbourhood(budget: Option<Bytes>, capacity: Sectors, surface: &Surface) -> u64 {
     let Some(budget) = budget else {
         return 0;
@@ -94,7 +93,7 @@ fn neighbourhood(budget: Option<Bytes>, capacity: Sectors, surface: &Surface) ->
     u64::try_from(whole / u128::from(capacity.to_bytes().0.max(1))).unwrap_or(u64::MAX)
 }
 
-/// A mechanical disk at work.
+/// The mechanism of a mechanical disk.
 #[derive(Debug, Clone)]
 pub(crate) struct Platters {
     parameters: PlatterParameters,
@@ -107,41 +106,42 @@ pub(crate) struct Platters {
     random: Stream,
     segments: Segments,
     arm: Arm,
-    /// Position under the head when it last moved data.
+    /// The position under the head when it last moved data.
     head: u64,
     reads: Pool,
     dirty: Pool,
-    /// Writes at the door, with what they cover in part.
+    /// The writes at the door, each with the physical sectors that it covers in part.
     door: VecDeque<(Command, [bool; 2])>,
-    /// Sectors of a physical sector, and where the last write ended.
+    /// The sectors of a physical sector, and the end of the last write.
     physical: u64,
     written_to: u64,
     flushes: Vec<(u64, u64)>,
     sequence: u64,
-    /// Dirty entries somebody waits for (write-through).
+    /// The number of dirty entries that the host waits for (write-through).
     awaited: usize,
-    /// Bytes read in this visit: since the head last moved further than
-    /// `neighbourhood`, a distance of positions.
+    /// The bytes read in this visit, since the head last moved further than `neighbourhood`, a
+    /// distance of positions.
     visit_bytes: u64,
     neighbourhood: u64,
     visit_is_stream: bool,
-    /// Where and when the arm last stayed on a stream before it left, and the position up to
+    /// The place and time of the arm's last stay on a stream before it left, and the position up to
     /// which it read on.
     stayed: (u64, u64, u64),
-    /// Enough destages have gone before the reads: one of them comes next.
+    /// Whether enough destages have gone before the reads, so that a read comes next.
     read_owed: bool,
-    /// How many destages have gone before the reads that wait, since the last read.
+    /// The number of destages since the last read while reads waited.
     destages_since_read: usize,
     /// The bands and the persistent cache of a shingled disk; `None` for others.
     shingles: Option<Shingles>,
-    /// When an idle shingled disk begins to clean.
+    /// The time at which an idle shingled disk begins to clean.
     clean_at: u64,
-    /// Of reads and writes, the last command was a write.
+    /// Whether the last command, of reads and writes, was a write.
     wrote_last: bool,
 }
 
 impl Platters {
-    /// A disk at rest with its head at sector 0; `angle` is the platter's at time zero.
+    /// Creates a disk at rest with its head at sector 0; `angle` is the platter's angle
+    /// at time zero.
     pub(crate) fn new(
         disk: &DiskParameters,
         parameters: &PlatterParameters,
@@ -257,8 +257,8 @@ impl Mechanism for Platters {
             && !matches!(self.arm, Arm::Busy { .. })
     }
 
-    /// The head ends at `sector`; what was cached for reading is forgotten. Where the last
-    /// command was a write, all that time went by in writes that followed it.
+    /// Moves the head to `sector` and drops the read cache. If the last command was a write, the
+    /// whole time is taken to have passed in writes that continued it.
     fn leap(&mut self, surface: &Surface, sector: Sectors) {
         self.arm = Arm::Idle;
         self.head = surface.position(sector.0);
@@ -269,7 +269,7 @@ impl Mechanism for Platters {
         }
     }
 
-    /// A shingled disk not before a run of writes goes to its place.
+    /// Whether the disk is steady: a shingled one only once a run of writes goes to its place.
     fn is_steady(&self) -> bool {
         let shingles = self.shingles.as_ref().filter(|_| self.wrote_last);
         shingles.is_none_or(Shingles::is_streaming)

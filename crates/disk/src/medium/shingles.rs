@@ -1,5 +1,5 @@
-//! A disk of shingled tracks: platters and an arm, and beside them what
-//! [`crate::medium::platters::shingles`] tells of.
+//! A disk with shingled tracks: platters and an arm, and the
+//! bands of [`crate::medium::platters::shingles`].
 
 use super::parameters::{DiskParameters, ParameterError};
 use super::platters::shingles::ShingleParameters;
@@ -8,7 +8,7 @@ use super::{Facts, Medium, MediumKind, Number};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos};
 
-/// Platters, an arm, and shingled tracks.
+/// Parameters of a disk with platters, an arm, and shingled tracks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters {
     /// The arm and the platters.

@@ -1,39 +1,39 @@
 //! BFQ, a scheduler of Linux that shares a disk between processes (`block/bfq-iosched.c` and
 //! `bfq-wf2q.c` of 6.12).
 //!
-//! Each process has a queue for the requests that somebody waits for, reads and direct writes.
-//! All others, discards and the writes of a resync, go into one that all processes share. One
-//! queue at a time is served:
+//! Each process has a queue for its synchronous requests, reads and direct writes. All others,
+//! discards and the writes of a resync, go into one that all processes share. One queue at a
+//! time is served:
 //!
-//! - **Its turn** lasts until its budget of sectors is used up, for 125 ms (30 times as long with
-//!   a raised weight), or until it has no request and is not worth waiting for. Which queue is
-//!   next, by weight, is told in `bfq/service.rs`. Budgets begin at two thirds of 16384 sectors
-//!   and grow and shrink with how the last turn ended, up to what the disk does in 125 ms at its
-//!   best (`bfq/rate.rs`). A queue that seeks, or was slow, pays for its time as if it had read
-//!   in order for so long. Requests of the shared queue count three times.
+//! - **Its turn** lasts until its budget of sectors is used up, for 125 ms (30 times as long with a
+//!   raised weight), or until it has no request and is not worth waiting for. The next queue, by
+//!   weight, is chosen in `bfq/service.rs`. Budgets begin at two thirds of 16384 sectors and grow
+//!   and shrink with how the last turn ended, up to what the disk does in 125 ms at its best
+//!   (`bfq/rate.rs`). A queue that seeks, or was slow, is charged for its time as if it had read in
+//!   order for so long. Requests of the shared queue count three times.
 //! - **Of its requests** the one that is nearest to the last one is next; once in a turn the
 //!   oldest, if it has waited for 125 ms, or 250 ms in the shared queue.
 //! - **Idling**: where a queue runs empty, the disk may be kept idle for it, for 8 ms from the end
-//!   of its last request, 2 ms if it seeks, 20 ms if its weight is raised. That is done for whoever
-//!   reads a hard disk in order; on a disk without a queue of its own; and, so that weights are
-//!   kept, for a raised queue beside others, and for one that is alone.
-//! - **Injection**: meanwhile a few requests of others may go, where idling is not for the
-//!   disk's sake. Their number is found out for each process with one request at a time: one
-//!   more while its requests take less than one and a half of the time that they take alone.
+//!   of its last request, 2 ms if it seeks, 20 ms if its weight is raised. That is done for a
+//!   process that reads a hard disk in order; on a disk without a queue of its own; and, so that
+//!   weights are kept, for a raised queue beside others, and for one that is alone.
+//! - **Injection**: meanwhile a few requests of others may go, where idling is not for throughput.
+//!   Their number is adapted for each process with one request at a time: one more while its
+//!   requests take less than one and a half times what they take alone.
 //! - **Raised weights**, seeking and thinking: `bfq/process_queue.rs`.
 //! - **Limits**: writes may have no more than three quarters of a disk's requests, and the shared
-//!   queue no more than half of them; while some weight is raised, six and three sixteenths. The
+//!   queue no more than half of them; while any weight is raised, six and three sixteenths. The
 //!   kernel's limit is on the places of their tags, which reads take as well.
 //! - **Merging**: queues that came up within 180 ms of each other are one, at once on flash, and
 //!   after 0.6 s on hard disks, unless the process then streams. fio's jobs of a group are such. So
 //!   BFQ shares a disk between them only in their first moments, or where they stream.
 //! - A disk **has a queue of its own** if it once had more than three requests at a time.
-//! - Where nothing is sent though something waits, it is asked again after 3 ms
+//! - Where nothing is sent though requests wait, it is asked again after 3 ms
 //!   (`BLK_MQ_BUDGET_DELAY`), when a request comes, and when the disk has done all that it had.
 //!
 //! Left out: groups (a `cgroup` with a weight of its own), priorities of processes, merging of
-//! queues whose requests lie close to each other and their splitting, who wakes whom
-//! (`waker_bfqq`), actuators. Times are exact, where the kernel counts ticks.
+//! queues whose requests are close to each other and their splitting, wakers (`waker_bfqq`),
+//! actuators. Times are exact, where the kernel counts ticks.
 
 mod owners;
 mod process_queue;
@@ -51,38 +51,39 @@ use rate::PeakRate;
 use service::Service;
 use std::collections::BTreeMap;
 
-/// How long a turn lasts (`bfq_timeout`).
+/// The length of a turn (`bfq_timeout`).
 const TURN: Nanos = Nanos::from_millis(125);
-/// When requests are late: of the shared queue, and of a process (`bfq_fifo_expire`).
+/// The waiting times after which requests are late: in the shared queue, and of
+/// a process (`bfq_fifo_expire`).
 const EXPIRE: [Nanos; 2] = [Nanos::from_millis(250), Nanos::from_millis(125)];
-/// A pause between requests that is no longer than this counts as none (`BFQ_MIN_TT`).
+/// The longest pause between requests that counts as none (`BFQ_MIN_TT`).
 const SHORT: Nanos = Nanos::from_millis(2);
-/// Samples until it is known whether a disk has a queue, and requests that make one
-/// (`BFQ_HW_QUEUE_SAMPLES`, `BFQ_HW_QUEUE_THRESHOLD`).
+/// The number of samples until it is known whether a disk has a queue, and of requests that show
+/// one (`BFQ_HW_QUEUE_SAMPLES`, `BFQ_HW_QUEUE_THRESHOLD`).
 const QUEUE_SAMPLES: u32 = 32;
 const QUEUE: u32 = 3;
-/// How long what is known of injection holds, how often it is looked at, and how soon again after
-/// it was too much.
+/// The time for which data about injection are valid, the interval of its checks, and the interval
+/// after it was too much.
 const INJECTION_OLD: Nanos = Nanos::SECOND;
 const INJECTION_PAUSE: Nanos = Nanos::from_millis(10);
 const THINKS_ANEW: Nanos = Nanos::from_millis(100);
-/// The shared queue is raised after a pause of so long (`bfq_wr_min_inter_arr_async`).
+/// The pause after which the shared queue is raised (`bfq_wr_min_inter_arr_async`).
 const SHARED_PAUSE: Nanos = Nanos::from_millis(500);
 
 /// A request with the disk.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     queue: usize,
-    /// Whose it is, where somebody waits for it.
+    /// The process, if the request is synchronous.
     process: Option<u32>,
     writes: bool,
 }
 
-/// What BFQ knows of the queues before a disk.
+/// The state of BFQ for the requests of a disk.
 #[derive(Debug, Clone)]
 pub(super) struct Bfq {
     rotational: bool,
-    /// All queues that there were; the slot of one that is gone is used again.
+    /// All queues so far; the slot of one that is gone is reused.
     queues: Vec<ProcessQueue>,
     processes: BTreeMap<u32, Process>,
     shared: Option<usize>,
@@ -92,22 +93,22 @@ pub(super) struct Bfq {
     rate: PeakRate,
     with_disk: BTreeMap<u64, Sent>,
     queued: u32,
-    /// Requests that write, waiting or with the disk.
+    /// The number of writing requests, waiting or with the disk.
     writes: usize,
-    /// Whether the disk has a queue of its own, once known; requests that it had at most.
+    /// Whether the disk has a queue of its own, once known; and the most requests that it had.
     queueing: Option<bool>,
     queue_samples: u32,
     most: u32,
-    /// Where the last request that was sent ended, and when the last one was done.
+    /// The end of the last request that was sent, and the time at which the last one was done.
     position: u64,
     completed: Nanos,
     turn_began: Nanos,
     idling_began: Nanos,
-    /// When idling ends, and when the queues are looked at again.
+    /// The end of idling, and the time at which the queues are checked again.
     idle_until: Option<Nanos>,
     look_again: Option<Nanos>,
-    /// The request whose time tells how much may be injected: since when, whether it is the next
-    /// one to be sent, its tag once sent, and whether anything was injected.
+    /// The request whose time decides how much may be injected: since when it is measured, whether
+    /// it is the next one to be sent, its tag once sent, and whether anything was injected.
     measured_since: Nanos,
     measures_next: bool,
     measured: Option<u64>,
@@ -147,12 +148,12 @@ impl Bfq {
         }
     }
 
-    /// When something is due that is no command.
+    /// The time of the next event that is no command.
     pub(super) fn next_event(&self) -> Option<Nanos> {
         self.idle_until.into_iter().chain(self.look_again).min()
     }
 
-    /// Whether one more of these may be held, of so many requests.
+    /// Whether one more such request may be held, of so many requests in all.
     pub(super) fn has_room(&self, new: &Waiting, requests: usize) -> bool {
         let raised = self.raised_busy() > 0;
         let limit = match (new.command.kind, new.from.sync) {
@@ -174,7 +175,7 @@ impl Bfq {
         busy.filter(|queue| queue.raised).count()
     }
 
-    /// A command came whose queue [`Self::owner`] has found, and that was merged with none.
+    /// Takes a command whose queue [`Self::owner`] has found, and that was not merged.
     pub(super) fn arrived(&mut self, now: Nanos, new: &Waiting) {
         let Some(own) = new.owner else { return };
         let command = &new.command;
@@ -225,8 +226,8 @@ impl Bfq {
         self.wait_is_over(now, own, command.count.0);
     }
 
-    /// A process with one request at a time has another one: its time may tell how much can be
-    /// injected.
+    /// Begins to measure, as a process with one request at a time has another one: its time may
+    /// show how much can be injected.
     fn measure(&mut self, now: Nanos, own: usize) {
         let nothing_sent = self.with_disk.is_empty();
         let queue = &mut self.queues[own];
@@ -243,8 +244,8 @@ impl Bfq {
         }
     }
 
-    /// A queue has requests again; whether its weight is raised as that of somebody who waits
-    /// before a screen.
+    /// Notes that a queue has requests again. Returns whether its weight is raised as that of
+    /// an interactive process.
     fn becomes_busy(&mut self, now: Nanos, own: usize) -> bool {
         let soon = now <= self.queues[own].last_end + SLICE_IDLE * 3;
         let (smallest, raised_for) = (self.rate.smallest_budget(), self.rate.raised_for());
@@ -280,7 +281,7 @@ impl Bfq {
         interactive
     }
 
-    /// The next request of a queue is another one: one that waits for its turn is sorted anew.
+    /// Updates a queue whose next request has changed: if it waits for its turn it is sorted again.
     fn next_changed(&mut self, own: usize) {
         let queue = &mut self.queues[own];
         if queue.next.is_none() || self.serving == Some(own) {
@@ -294,8 +295,8 @@ impl Bfq {
         }
     }
 
-    /// The disk is no longer kept idle for a queue that has a request again; for a small one it
-    /// is, as others may follow that it can be merged with.
+    /// Ends idling for a queue that has a request again; for a small request it continues, as
+    /// others may follow that can be merged with it.
     fn wait_is_over(&mut self, now: Nanos, own: usize, sectors: u64) {
         const SMALL: u64 = 32;
         let queue = &self.queues[own];
@@ -314,7 +315,7 @@ impl Bfq {
         }
     }
 
-    /// A request of a queue has grown by what was merged with it, and begins earlier or not.
+    /// Notes that a request of a queue has grown by merging, and whether it begins earlier.
     pub(super) fn grown(&mut self, own: usize, command: &Command, earlier: bool) {
         let queue = &mut self.queues[own];
         let before = queue.next;
@@ -328,8 +329,8 @@ impl Bfq {
         }
     }
 
-    /// Two requests of a queue have become one, with the other one's `command`; `gone`
-    /// is none any more.
+    /// Notes that two requests of a queue have become one, with the other one's `command`; `gone`
+    /// no longer exists.
     pub(super) fn joined(&mut self, own: usize, command: &Command, gone: &Waiting) {
         self.queued -= 1;
         self.writes -= usize::from(command.kind != CommandKind::Read);
@@ -349,7 +350,7 @@ impl Bfq {
         }
     }
 
-    /// The disk has done a request: whether the queues are to be looked at.
+    /// Handles a request that the disk has done. Returns whether the queues are to be checked.
     pub(super) fn ended(&mut self, now: Nanos, tag: u64) -> bool {
         let Some(sent) = self.with_disk.get(&tag).copied() else {
             return true;
@@ -381,7 +382,7 @@ impl Bfq {
         self.with_disk.is_empty()
     }
 
-    /// Whether the disk has a queue of its own, when that can be told.
+    /// Notes whether the disk has a queue of its own, when that can be told.
     fn note_queueing(&mut self) {
         let with_disk = u32::try_from(self.with_disk.len()).unwrap_or(u32::MAX);
         self.most = self.most.max(with_disk);
@@ -403,8 +404,8 @@ impl Bfq {
         }
     }
 
-    /// The request whose time was measured has ended: more may be injected if it took less than
-    /// one and a half of its time alone, and less if not.
+    /// Handles the end of the measured request: more may be injected if it took less than one and a
+    /// half times its time alone, and less if not.
     fn measured_ended(&mut self, now: Nanos, own: usize) {
         let time = now - self.measured_since;
         let only = self.with_disk.len() == 1;
@@ -432,7 +433,8 @@ impl Bfq {
         self.injected = false;
     }
 
-    /// What is due at `now` beside commands: whether the queues are to be looked at.
+    /// Handles everything due at `now` beside commands. Returns whether the queues are
+    /// to be checked.
     pub(super) fn tick(&mut self, now: Nanos) -> bool {
         let is_due = |due: &mut Option<Nanos>| due.take_if(|due| *due <= now).is_some();
         let (idled, looks) = (is_due(&mut self.idle_until), is_due(&mut self.look_again));
@@ -448,7 +450,7 @@ impl Bfq {
         idled || looks
     }
 
-    /// Processes have come to their end.
+    /// Notes that processes have ended.
     pub(super) fn exit(&mut self, now: Nanos, ended: impl Fn(u32) -> bool) {
         let gone: Vec<u32> = self
             .processes

@@ -1,38 +1,38 @@
-//! mq-deadline of Linux 6.12, and the sweep of others: what is chosen by its place.
+//! The orders by place: mq-deadline of Linux 6.12, and the sweep of other systems.
 
 use super::waiting::Waiting;
 use crate::command::{Command, CommandKind};
 use raidlab_units::Nanos;
 
-/// Commands of one direction in a batch of mq-deadline (`fifo_batch`).
+/// The number of commands of one direction in a batch (`fifo_batch`).
 const BATCH: u32 = 16;
-/// Batches of reads that may go before waiting writes (`writes_starved`).
+/// The number of batches of reads that may go before waiting writes (`writes_starved`).
 const STARVED: u32 = 2;
-/// How long a read, and a write, waits at most before it begins a batch (`read_expire`,
-/// `write_expire`).
+/// The longest wait of a read, and of a write, before it begins a
+/// batch (`read_expire`, `write_expire`).
 const EXPIRE: [Nanos; 2] = [Nanos::from_millis(500), Nanos::from_secs(5)];
 
-/// Where mq-deadline is in its sweeps and its batch.
+/// The state of mq-deadline: its sweeps and its batch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Deadline {
-    /// First sector of the last command of each direction.
+    /// The first sector of the last command of each direction.
     latest: [u64; 2],
-    /// The batch's direction, and how many commands it had.
+    /// The batch's direction, and the number of its commands so far.
     direction: usize,
     batch: u32,
-    /// Batches of reads that went before waiting writes.
+    /// The number of batches of reads that went before waiting writes.
     starved: u32,
 }
 
-/// The next command of a sweep that is behind sector `from`.
+/// The next command of a sweep that has reached sector `from`.
 pub(super) fn sweep(waiting: &[Waiting], from: u64) -> Option<usize> {
-    // What lies behind the sweep wraps around, beyond all that lies ahead.
+    // Commands before the sweep's place wrap around, beyond all that are ahead.
     let ahead = |index: &usize| waiting[*index].command.start.0.wrapping_sub(from);
     (0..waiting.len()).min_by_key(ahead)
 }
 
 impl Deadline {
-    /// A command goes to the disk.
+    /// Notes a command that goes to the disk.
     #[inline]
     pub(super) fn sent(&mut self, command: &Command) {
         if command.kind != CommandKind::Flush {
@@ -40,7 +40,8 @@ impl Deadline {
         }
     }
 
-    /// A command goes to the disk without having waited: it counts in batches as well.
+    /// Notes a command that goes to the disk without having waited, which counts in
+    /// batches as well.
     #[inline]
     pub(super) fn pass(&mut self, command: &Command) {
         let direction = usize::from(command.kind != CommandKind::Read);

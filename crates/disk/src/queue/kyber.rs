@@ -1,31 +1,31 @@
 //! kyber, a scheduler of Linux for fast disks (`block/kyber-iosched.c` of 6.12).
 //!
-//! Reads, writes and discards are *domains*. A domain has tokens: as many of its commands are
-//! with the disk at most, 256, 128 and 64 to begin with. What waits goes domain by domain in
-//! batches of 16 reads, 8 writes and one discard, each in order of arrival; a domain without
-//! a token, or with nothing to send, gives its turn to the next.
+//! Reads, writes and discards are *domains*. A domain has tokens, which limit its commands with the
+//! disk: 256, 128 and 64 to begin with. Waiting commands go domain by domain in batches of 16
+//! reads, 8 writes and one discard, each in order of arrival; a domain without a token, or with
+//! nothing to send, gives its turn to the next.
 //!
-//! Where a domain sends its next command, all that wait of it are taken off the list where they
-//! came (`kyber_flush_busy_kcqs`), and are then sent one by one before that list is looked at
-//! again. A new command is merged with one that is still on the list, and one of the last eight there
+//! When a domain sends its next command, all its waiting ones are taken off the arrival list
+//! (`kyber_flush_busy_kcqs`), and are then sent one by one before that list is visited again. A new
+//! command is merged with one that is still on the list, and one of the last eight there
 //! (`kyber_bio_merge`, `blk_bio_list_merge` in `block/blk-merge.c`).
 //!
-//! Each command's time is noted in a histogram of its domain, from its arrival and from the
-//! moment at which the disk got it, in eight buckets of a quarter of the domain's target: 2 ms,
-//! 10 ms and 5 s. The first four buckets are good. A tenth of a second after the first
-//! command that ended since the last time, the histograms are looked at, if they have 500
-//! commands or are a second old. The disk is congested where a tenth of some domain's commands
-//! took the disk more than the target. Then every domain whose own commands are fast enough
-//! (99 in 100, from their arrival) gets fewer tokens, in proportion to how much faster they
-//! are than the target; and one whose commands are too slow gets more, congested or not.
+//! Each command's time is noted in a histogram of its domain, from its arrival and from the moment
+//! at which the disk got it, in eight buckets of a quarter of the domain's target: 2 ms, 10 ms and
+//! 5 s. The first four buckets are good. A tenth of a second after the first command that ended
+//! since the last time, the histograms are evaluated, if they have 500 commands or are a second
+//! old. The disk is congested where a tenth of a domain's commands took the disk more than the
+//! target. Then every domain whose own commands are fast enough (99 in 100, from their arrival)
+//! gets fewer tokens, in proportion to how much faster they are than the target; and one whose
+//! commands are too slow gets more, congested or not.
 //!
-//! As in the source, both histograms of a domain share the moment at which they are a second
-//! old, and the first that is looked at takes it away. So a domain with fewer than 500
-//! commands in a second never has its tokens changed, which is every hard disk.
+//! As in the source, both histograms of a domain share the time at which they are a second old, and
+//! evaluating the first resets it. So the tokens of a domain with fewer than 500 commands per
+//! second never change, which is the case for every hard disk.
 //!
-//! Left out: the fourth domain, of commands that the model has none of (16 tokens); the limit
-//! of three quarters of the requests for buffered writes; the queue of each processor, of
-//! which one stands for all, so that a batch is one of the whole machine.
+//! Left out: the fourth domain, of commands that the model does not have (16 tokens); the limit of
+//! three quarters of the requests for buffered writes; the queues of each processor, which are
+//! modelled as one, so that a batch is one of the whole machine.
 
 use super::waiting::Waiting;
 use crate::command::CommandKind;
@@ -34,29 +34,29 @@ use std::collections::BTreeMap;
 
 /// The number of Kyber's domains in the model: reads, writes and discards.
 const DOMAINS: usize = 3;
-/// Tokens of each to begin with, and at most (`kyber_depth`).
+/// The tokens of each domain to begin with, and at most (`kyber_depth`).
 const DEPTH: [u32; DOMAINS] = [256, 128, 64];
-/// Commands in a row (`kyber_batch_size`).
+/// The commands of each domain in a batch (`kyber_batch_size`).
 const BATCH: [u32; DOMAINS] = [16, 8, 1];
-/// How long a command of each may take (`kyber_latency_targets`).
+/// The target time of a command in each domain (`kyber_latency_targets`).
 const TARGET: [Nanos; DOMAINS] = [
     Nanos::from_millis(2),
     Nanos::from_millis(10),
     Nanos::from_secs(5),
 ];
-/// Buckets of a histogram, each a quarter of the target wide.
+/// The number of buckets of a histogram, each a quarter of the target wide.
 const BUCKETS: usize = 8;
-/// The first buckets, which are good.
+/// The number of the first buckets, which are good.
 const GOOD: usize = BUCKETS / 2;
-/// From the end of a command until the histograms are looked at.
+/// The time from the end of a command until the histograms are evaluated.
 const LOOK: Nanos = Nanos::from_millis(100);
-/// A histogram is full with so many commands, or when it is so old.
+/// The number of commands with which a histogram is full, and the age at which it is.
 const FULL: u32 = 500;
 const OLD: Nanos = Nanos::SECOND;
-/// The latest commands that a new one is compared with.
+/// The number of latest commands that a new one is compared with.
 const LOOKED_AT: usize = 8;
 
-/// How many commands of a domain took how long.
+/// A histogram of the times of a domain's commands.
 #[derive(Debug, Clone, Copy, Default)]
 struct Histogram([u32; BUCKETS]);
 
@@ -67,7 +67,7 @@ impl Histogram {
         self.0[usize::try_from(bucket).unwrap_or(last).min(last)] += 1;
     }
 
-    /// The bucket below which so many of a hundred are; the histogram is empty then.
+    /// The bucket of a percentile; the histogram is emptied.
     fn percentile(&mut self, percent: u32) -> usize {
         let buckets = std::mem::take(&mut self.0);
         let samples: u32 = buckets.iter().sum();
@@ -85,17 +85,17 @@ impl Histogram {
 /// A domain's tokens and times.
 #[derive(Debug, Clone, Copy, Default)]
 struct Domain {
-    /// Tokens in all, and those in use, which are more for a while after it has got fewer.
+    /// The tokens in all, and those in use, which may exceed them for a while after a reduction.
     tokens: u32,
     in_use: u32,
-    /// With the disk, and from the arrival on.
+    /// The histogram of times with the disk, and that of times since the arrival.
     device: Histogram,
     total: Histogram,
-    /// How many of those that wait, the first of them, were taken off the list where they came.
+    /// The number of waiting commands, the first ones, that were taken off the arrival list.
     taken_off: usize,
     /// The time from which its histograms count as old, though they are not full.
     old: Option<Nanos>,
-    /// The bucket of 99 in 100 when that was last known, until it was used.
+    /// The bucket of the 99th percentile when it was last known, until it is used.
     p99: Option<usize>,
 }
 
@@ -119,7 +119,7 @@ impl Domain {
     }
 }
 
-/// A command that the disk has.
+/// A command with the disk.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     domain: usize,
@@ -127,15 +127,15 @@ struct Sent {
     at: Nanos,
 }
 
-/// What Kyber knows of its domains and of the commands with the disk.
+/// The state of Kyber: its domains, and the commands with the disk.
 #[derive(Debug, Clone)]
 pub(super) struct Kyber {
     domains: [Domain; DOMAINS],
-    /// The domain whose turn it is, and how many commands of it went in a row.
+    /// The domain whose turn it is, and the number of its commands in a row.
     current: usize,
     batch: u32,
     with_disk: BTreeMap<u64, Sent>,
-    /// When the histograms are looked at.
+    /// The time at which the histograms are evaluated.
     look: Option<Nanos>,
 }
 
@@ -148,7 +148,7 @@ fn domain(kind: CommandKind) -> Option<usize> {
     }
 }
 
-/// Where the commands of a domain are among those that wait, in order of their arrival.
+/// The indexes of a domain's commands among the waiting ones, in order of their arrival.
 fn places(waiting: &[Waiting], of: usize) -> impl DoubleEndedIterator<Item = usize> {
     let own = move |(place, one): (usize, &Waiting)| {
         (domain(one.command.kind) == Some(of)).then_some(place)
@@ -174,7 +174,7 @@ impl Kyber {
     /// The next command to be sent; `None` where no domain has both a command and a token.
     pub(super) fn next(&mut self, waiting: &[Waiting]) -> Option<usize> {
         if waiting.is_empty() {
-            // Nobody is asked (`kyber_has_work`), so the batch goes on.
+            // The scheduler is not called (`kyber_has_work`), so the batch continues later.
             return None;
         }
         let in_batch = self.batch < BATCH[self.current];
@@ -193,7 +193,7 @@ impl Kyber {
         None
     }
 
-    /// The first command of the domain whose turn it is, if there is a token for it, to be sent.
+    /// The first command of the domain whose turn it is, if there is a token for it, as sent.
     fn first(&mut self, waiting: &[Waiting]) -> Option<usize> {
         let mut all = places(waiting, self.current);
         let own = &mut self.domains[self.current];
@@ -205,7 +205,7 @@ impl Kyber {
         Some(first)
     }
 
-    /// Where those are that a new command may be merged with, the latest first.
+    /// The indexes of the commands that a new one may be merged with, the latest first.
     pub(super) fn latest(&self, waiting: &[Waiting], new: &Waiting) -> impl Iterator<Item = usize> {
         let domain = domain(new.command.kind).unwrap_or(DOMAINS);
         let taken_off = self.domains.get(domain).map_or(0, |own| own.taken_off);
@@ -213,7 +213,7 @@ impl Kyber {
         places(waiting, domain).rev().take(on_list.min(LOOKED_AT))
     }
 
-    /// A command goes to the disk.
+    /// Notes a command that goes to the disk.
     pub(super) fn sent(&mut self, now: Nanos, sent: &Waiting) {
         if let Some(domain) = domain(sent.command.kind) {
             self.domains[domain].in_use += 1;
@@ -227,7 +227,7 @@ impl Kyber {
         }
     }
 
-    /// The disk has done a command.
+    /// Notes a command that the disk has done.
     pub(super) fn ended(&mut self, now: Nanos, tag: u64) {
         let Some(sent) = self.with_disk.remove(&tag) else {
             return;
@@ -240,8 +240,8 @@ impl Kyber {
         self.look.get_or_insert(now + LOOK);
     }
 
-    /// Looks at the histograms if it is time. Nothing is sent because of that: a domain with
-    /// more tokens uses them when something ends or arrives.
+    /// Evaluates the histograms if it is time. Nothing is sent as a result: a domain with more
+    /// tokens uses them when a command ends or arrives.
     pub(super) fn look(&mut self, now: Nanos) {
         let Some(due) = self.look.filter(|&due| due <= now) else {
             return;
@@ -267,7 +267,7 @@ impl Kyber {
         }
     }
 
-    /// Tokens in use and in all, domain by domain.
+    /// The tokens in use and in all, domain by domain.
     #[cfg(test)]
     pub(super) fn tokens(&self) -> [(u32, u32); DOMAINS] {
         self.domains.map(|own| (own.in_use, own.tokens))

@@ -1,19 +1,19 @@
-//! How commands that wait become one.
+//! Merging of waiting commands.
 //!
-//! Linux puts a new command together with one that waits if one of the two continues the other
-//! (`blk_mq_sched_try_merge` in `block/blk-merge.c` of 6.12). What waited has grown then, and may
-//! touch another one that waits: its end the next one's start, or its start the end of the one
-//! before. Then these two become one as well (`attempt_back_merge`, `attempt_front_merge`), which
-//! takes the older one's place in the order of arrival (`dd_merged_requests`,
-//! `bfq_requests_merged`), and there is room for one more request. Kyber looks
-//! at new commands alone (`blk_bio_list_merge`).
+//! Linux merges a new command with a waiting one if one of the two continues the other
+//! (`blk_mq_sched_try_merge` in `block/blk-merge.c` of 6.12). The waiting one has then grown,
+//! and may touch another waiting one: its end the next one's start, or its start the end of
+//! the one before. Then these two are merged as well (`attempt_back_merge`,
+//! `attempt_front_merge`), and take the older one's place in the order of arrival
+//! (`dd_merged_requests`, `bfq_requests_merged`), and there is room for one more request.
+//! Kyber merges new commands only (`blk_bio_list_merge`).
 
 use super::waiting::Waiting;
 use super::{Queue, Scheduler, Target};
 
 impl<T: Target> Queue<T> {
-    /// Puts a command together with one that waits, if one of them continues the other and
-    /// the scheduler does such things.
+    /// Merges a command with a waiting one, if one of them continues the other and
+    /// the scheduler merges.
     pub(super) fn merges(&mut self, new: &Waiting) -> bool {
         let largest = self.rules.largest.0;
         if !self.rules.order.is_scheduler() {
@@ -41,7 +41,7 @@ impl<T: Target> Queue<T> {
         true
     }
 
-    /// Puts a command that has grown together with the one that it touches now, if any.
+    /// Merges a command that has grown with the one that it now touches, if any.
     fn join(&mut self, grown: usize) {
         let largest = self.rules.largest.0;
         let mut all = self.waiting.iter();

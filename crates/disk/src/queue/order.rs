@@ -1,36 +1,36 @@
-//! The names of the orders in which a host's queue sends what waits.
+//! The names of the orders in which a host's queue sends waiting commands.
 
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Which of the commands that wait for a tag is the next.
+/// The order by which the next of the commands that wait for a tag is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// No scheduler: the command that came first goes first.
     #[default]
     None,
-    /// The next one in a sweep that begins anew at its end.
+    /// A sweep in ascending order, which begins again at its end.
     Sweep,
-    /// As Linux's mq-deadline chooses.
+    /// The order of Linux's mq-deadline.
     MqDeadline,
-    /// As Linux's kyber chooses.
+    /// The order of Linux's kyber.
     Kyber,
-    /// As Linux's BFQ chooses.
+    /// The order of Linux's BFQ.
     Bfq,
 }
 
-/// A name that is no order.
+/// The error of a name that is no order.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{name}` is no order of a host's queue that is modelled; known are: {known}")]
 pub struct UnknownOrder {
     /// The name as given.
     pub name: String,
-    /// Every name that there is, for people.
+    /// The names of all orders, for people.
     pub known: String,
 }
 
 impl Order {
-    /// Every order with its name in files of hosts.
+    /// All orders with their names in files of hosts.
     pub const ALL: [(Self, &'static str); 5] = [
         (Self::None, "none"),
         (Self::Sweep, "sweep"),

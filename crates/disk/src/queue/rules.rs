@@ -1,27 +1,27 @@
-//! What a host's queue before a disk is like.
+//! The rules of a host's queue before a disk.
 
 use super::Order;
 use crate::medium::parameters::DiskParameters;
 use raidlab_units::{Nanos, Sectors};
 
-/// What a host's queue before one disk is.
+/// The rules of a host's queue before one disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueRules {
-    /// Commands that the disk takes at a time, at least 1.
+    /// The number of commands that the disk takes at a time, at least 1.
     pub tags: usize,
-    /// Which of those that wait is next.
+    /// The order of waiting commands.
     pub order: Order,
-    /// Which of those that wait is next, before an NVMe drive.
+    /// The order of waiting commands before an NVMe drive.
     pub nvme_order: Order,
-    /// The largest command that merging may make.
+    /// The size of the largest command that merging may make.
     pub largest: Sectors,
-    /// On a host with one processor, for how long a process runs that has got an answer; zero
-    /// where each process has a processor of its own.
+    /// The time for which a process runs after it has got an answer, on a host with one processor;
+    /// zero where each process has a processor of its own.
     pub turn: Nanos,
 }
 
 impl QueueRules {
-    /// Before a SATA disk of a Linux of today: 32 tags, mq-deadline, requests of up to
+    /// The rules before a SATA disk of a present Linux: 32 tags, mq-deadline, requests of up to
     /// 1280 KiB (`BLK_DEF_MAX_SECTORS_CAP`).
     pub const SATA: Self = Self {
         tags: 32,
@@ -31,7 +31,7 @@ impl QueueRules {
         turn: Nanos::ZERO,
     };
 
-    /// Of a queue in which nothing waits.
+    /// The rules of a queue in which no command waits.
     pub(crate) const OPEN: Self = Self {
         tags: usize::MAX,
         order: Order::None,
@@ -40,7 +40,7 @@ impl QueueRules {
         turn: Nanos::ZERO,
     };
 
-    /// The same host's queue before this disk: an NVMe drive has its own rules.
+    /// The rules of the same host before this disk: an NVMe drive has its own.
     #[must_use]
     pub fn before(self, disk: &DiskParameters) -> Self {
         match disk.is_nvme() {
@@ -56,10 +56,10 @@ impl QueueRules {
         }
     }
 
-    /// Requests that the host holds for the disk, those with the disk among them: who comes
-    /// with another one waits before all of these, in order of arrival (`nr_requests` of
-    /// Linux: twice the tags with a scheduler, of which no more than 128 count, `blk_mq_init_sched`; a
-    /// request for each tag without one).
+    /// The number of requests that the host holds for the disk, including those with the disk: a
+    /// process with another one waits before all of these, in order of arrival (`nr_requests` of
+    /// Linux: twice the tags with a scheduler, of which no more than 128 count,
+    /// `blk_mq_init_sched`; a request for each tag without one).
     #[must_use]
     pub fn requests(self) -> usize {
         match self.order {
@@ -70,8 +70,8 @@ impl QueueRules {
     }
 }
 
-/// Half of a disk's requests at most (Linux include/linux/blkdev.h).
+/// Half of the largest number of a disk's requests (Linux include/linux/blkdev.h).
 const BLKDEV_DEFAULT_RQ: usize = 128;
 
-/// Commands that an NVMe drive takes at a time.
+/// The number of commands that an NVMe drive takes at a time.
 const NVME_TAGS: usize = 1023;

@@ -1,12 +1,12 @@
-//! Who sleeps before a disk until it gets a place, and when a place goes to a sleeper.
+//! Processes that sleep before a disk until they get a place, and when a place goes to a sleeper.
 //!
-//! A place is a tag, or a request where there is a scheduler. Whoever finds none sleeps (Linux
-//! block/blk-mq-tag.c, `blk_mq_get_tag`), and the end of a command wakes the one that has slept for
-//! longest. But who does not sleep takes a place that is free without asking who waits for it. On a
-//! host with one processor the process that gets an answer runs first, as it is woken before the
-//! place is free (block/blk-mq.c, `blk_mq_end_request`), and it sends its next command before the
-//! sleeper has the processor. So a process that keeps its commands in flight keeps its places, and
-//! one that came later hardly gets any. Where each process has a processor of its own a sleeper
+//! A place is a tag, or a request where there is a scheduler. A process that finds none sleeps
+//! (Linux block/blk-mq-tag.c, `blk_mq_get_tag`), and the end of a command wakes the one that has
+//! slept for longest. But a process that does not sleep takes a free place regardless of sleepers.
+//! On a host with one processor the process that gets an answer runs first, as it is woken before
+//! the place is free (block/blk-mq.c, `blk_mq_end_request`), and it sends its next command before
+//! the sleeper has the processor. So a process that keeps its commands in flight keeps its places,
+//! and one that came later hardly gets any. Where each process has a processor of its own a sleeper
 //! takes the place at once.
 
 use super::Submitter;
@@ -14,17 +14,17 @@ use super::waiting::Waiting;
 use raidlab_units::Nanos;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Those that sleep before a disk.
+/// The sleepers before a disk.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sleepers {
-    /// What they have to send, in the order in which they fell asleep.
+    /// The commands that they have to send, in the order in which they fell asleep.
     pub(super) waiting: VecDeque<Waiting>,
-    /// For how long a process runs that has got an answer, before a sleeper does; zero where each
-    /// has a processor of its own.
+    /// The time for which a process runs after it has got an answer, before a sleeper does; zero
+    /// where each has a processor of its own.
     turn: Nanos,
-    /// No sleeper has the processor before.
+    /// The time before which no sleeper has the processor.
     from: Nanos,
-    /// Who sent the commands that are under way, by their tags, where that matters.
+    /// The senders of the commands in flight, by their tags, where that matters.
     senders: BTreeMap<u64, u32>,
 }
 
@@ -36,7 +36,7 @@ impl Sleepers {
         }
     }
 
-    /// Somebody sends a command.
+    /// Notes that a process sends a command.
     #[inline]
     pub(super) fn sends(&mut self, tag: u64, from: Submitter) {
         if self.turn > Nanos::ZERO {
@@ -44,7 +44,7 @@ impl Sleepers {
         }
     }
 
-    /// A command has ended: who sent it runs now, unless it sleeps itself.
+    /// Notes that a command has ended: its sender runs now, unless it sleeps itself.
     pub(super) fn ended(&mut self, now: Nanos, tag: u64) {
         if let Some(sender) = self.senders.remove(&tag)
             && self.waiting.iter().all(|one| one.from.process != sender)
@@ -53,12 +53,12 @@ impl Sleepers {
         }
     }
 
-    /// Whether a sleeper may take a place that is free.
+    /// Whether a sleeper may take a free place.
     pub(super) fn may_take(&self, now: Nanos) -> bool {
         now >= self.from
     }
 
-    /// When they may, if there are any who have to wait for that.
+    /// The time from which sleepers may take a place, if there are any that have to wait for it.
     pub(super) fn next_event(&self) -> Option<Nanos> {
         let waits = self.turn > Nanos::ZERO && !self.waiting.is_empty();
         waits.then_some(self.from)

@@ -1,36 +1,36 @@
-//! What a host's queue stands before.
+//! The target of a host's queue.
 
 use super::{Order, QueueRules, Submitter};
 use crate::command::{Command, Completion};
 use crate::disk::Disk;
 use raidlab_units::Nanos;
 
-/// What a queue stands before: a disk, or a way to one, which may lead through a queue that
-/// others use too. Whoever has such a queue answers for it.
+/// The target of a queue: a disk, or a port to one, which may lead through a shared queue. With
+/// such a queue it answers the questions about that.
 pub trait Target {
-    /// The rules of a queue before it on a host with these.
+    /// The rules of a queue before it on a host with these rules.
     fn rules(&mut self, host: QueueRules) -> QueueRules;
-    /// Whether the disk turns, as its host knows.
+    /// Whether the disk rotates, as its host knows.
     fn is_rotational(&self) -> bool;
-    /// Takes a command of somebody's at time `now`.
+    /// Takes a command of a sender at time `now`.
     fn submit_from(&mut self, now: Nanos, command: Command, from: Submitter);
-    /// When [`Self::advance`] next has something to do.
+    /// The time at which [`Self::advance`] next has something to do.
     fn next_event(&self) -> Option<Nanos>;
-    /// Does what is due at `now`, and appends the commands that completed.
+    /// Does everything due at `now`, and appends the completed commands.
     fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>);
-    /// Who chooses in the queue that others use too.
+    /// The order of the shared queue, if there is one.
     fn order(&self) -> Option<Order> {
         None
     }
-    /// How many of this way's requests are with the disk, and how many wait in that queue.
+    /// The number of its requests with the disk, and of those that wait in the shared queue.
     fn queued(&self) -> Option<(usize, usize)> {
         None
     }
-    /// How many of its commands found no tag there so far.
+    /// The number of its commands so far that found no tag in the shared queue.
     fn overflows(&self) -> u64 {
         0
     }
-    /// Processes have come to their end.
+    /// Notes that processes have ended.
     fn exit(&mut self, _now: Nanos, _ended: &dyn Fn(u32) -> bool) {}
 }
 

@@ -18,16 +18,16 @@ use raidlab_disk::{Band, Load, Medium};
 use raidlab_statistics::{Confidence, Sample, next_value};
 use std::fmt::Write;
 
-/// So many of ten further disks shall lie within a band.
+/// The share of further disks that shall lie within a band.
 const CONFIDENCE: f64 = 0.9;
 
-/// Of fewer disks the spread says nothing.
+/// The number of disks below which their spread says nothing.
 const LEAST_DISKS: usize = 3;
 
-/// Depths that differ by more put unlike loads on a disk.
+/// The factor between depths above which they put unlike loads on a disk.
 const LIKE_DEPTHS: u32 = 2;
 
-/// A band with what it rests on.
+/// A band with the figures that it rests on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LeftOutBand {
     /// The kind of disks.
@@ -36,11 +36,11 @@ pub struct LeftOutBand {
     pub load: Load,
     /// The band, rounded outwards to whole percent.
     pub band: Band,
-    /// Disks whose figures count.
+    /// The number of disks whose figures count.
     pub disks: usize,
 }
 
-/// The bands that follow from figures beside their predictions, in order of medium and
+/// Computes the bands that follow from figures beside their predictions, in order of medium and
 /// load: of every kind of disk and load with a figure, and of mixed loads.
 #[must_use]
 pub fn left_out_bands(rows: &[LeftOutRow]) -> Vec<LeftOutBand> {
@@ -90,7 +90,7 @@ pub fn left_out_bands(rows: &[LeftOutRow]) -> Vec<LeftOutBand> {
     bands
 }
 
-/// Queue depths and errors of each disk.
+/// The queue depths and errors of each disk.
 type Errors = Vec<(u32, f64)>;
 
 fn by_disk(rows: &[&LeftOutRow]) -> Vec<Errors> {
@@ -109,7 +109,7 @@ fn by_disk(rows: &[&LeftOutRow]) -> Vec<Errors> {
     all
 }
 
-/// Rules 1 to 3: where a further disk's errors lie.
+/// Computes where a further disk's errors lie, by rules 1 to 3.
 fn around(disks: &[Errors]) -> Band {
     let ends = |pick: fn(f64, f64) -> f64| -> Vec<f64> {
         let of = |errors: &Errors| errors.iter().map(|(_, error)| *error).reduce(pick);
@@ -133,8 +133,9 @@ fn around(disks: &[Errors]) -> Band {
     }
 }
 
-/// Rule 4: by what factor two figures of a further disk may err apart, if their depths
-/// are alike. Of disks with a single figure nothing is known: then by the whole band.
+/// Computes the factor by which two figures of a further disk may err apart, if their depths
+/// are alike, by rule 4. Of disks with a single figure nothing is known: then the factor is
+/// the whole band.
 fn apart(disks: &[Errors], like: u32) -> f64 {
     let worst = |errors: &Errors| {
         let pairs = errors
@@ -159,7 +160,7 @@ fn apart(disks: &[Errors], like: u32) -> f64 {
     further.max(seen).exp()
 }
 
-/// The ends of what a further value lies between; `None` of too few.
+/// The ends of the range in which a further value lies; `None` of too few.
 fn next(values: &[f64]) -> Option<(f64, f64)> {
     if values.len() < LEAST_DISKS {
         return None;
@@ -169,8 +170,8 @@ fn next(values: &[f64]) -> Option<(f64, f64)> {
     Some((found.low, found.high))
 }
 
-/// Rounded to whole percent, so that files and tables say what is reckoned with; never
-/// to a narrower band.
+/// Rounds a band to whole percent, so that files and tables show the band that is used; never to
+/// a narrower band.
 fn outwards(band: Band) -> Band {
     let down = |factor: f64| ((factor * 100.0 + 1e-9).floor() / 100.0).max(0.01);
     let up = |factor: f64| (factor * 100.0 - 1e-9).ceil() / 100.0;
@@ -181,7 +182,7 @@ fn outwards(band: Band) -> Band {
     }
 }
 
-/// The bands as the file that keeps them.
+/// Writes the bands as the file that keeps them.
 #[must_use]
 pub fn bands_file(bands: &[LeftOutBand]) -> String {
     let mut text = String::from(

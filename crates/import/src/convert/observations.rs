@@ -1,12 +1,11 @@
-//! What a tool said beside its rates, in the store's vocabulary.
+//! Facts from a tool's output beside its rates, in the store's vocabulary.
 
 use super::tool_name;
 use raidlab_store::{Observation, Scope};
 use raidlab_tools::{Facts, ToolResult};
 
-/// What else a tool said, in the store's vocabulary; names that it does not
-/// have are kept as `tool.NAME`. A name occurs once; of several values the
-/// first is kept.
+/// The facts of a tool's output beside its rates, in the store's vocabulary; others are kept as
+/// `tool.NAME`. A name occurs once; of several values the first is kept.
 #[must_use]
 pub fn observations(result: &ToolResult, scope: &Scope) -> Vec<Observation> {
     let source = tool_name(result);

@@ -1,4 +1,4 @@
-//! A file of figures as cells and records.
+//! Conversion of a file of figures into cells and records.
 
 use super::commands;
 use super::schema::{Cell, Claim, Document, Facts, Job, Output, Subject};
@@ -63,7 +63,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Every figure must be of a subject and a job that the file names.
+    /// Checks that every figure is of a subject and a job that the file names.
     fn check_names(&self) -> Result<(), ImportError> {
         let document = self.document;
         for (place, job) in document.job.iter().enumerate() {
@@ -123,8 +123,8 @@ impl Builder<'_> {
         }
     }
 
-    /// What belongs to a subject; the machine is told of each, as subjects of
-    /// one article may be on several.
+    /// Adds the records of a subject, with the machine's facts, as subjects of one article may be
+    /// on several machines.
     fn subject(&self, subject: &Subject, records: &mut Records) {
         let scope = Scope {
             filesystem: subject.filesystem.clone(),
@@ -137,7 +137,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A job on a subject; nothing where the article has nothing of it.
+    /// Adds a job on a subject; nothing where the article has no figure of it.
     fn cell(
         &self,
         subject: &Subject,
@@ -260,7 +260,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Rows and facts of quoted output.
+    /// Adds the rows and facts of quoted output.
     fn output(
         &self,
         template: &Measurement,
@@ -317,7 +317,7 @@ fn operation(name: &str) -> Result<Operation, String> {
         .map_err(|error: raidlab_store::UnknownOperation| error.to_string())
 }
 
-/// A row out of a printed figure.
+/// The row of a printed figure.
 fn printed_row(template: &Measurement, figure: &Cell) -> Result<Measurement, String> {
     figure.check_numbers()?;
     let mut row = template.clone();
@@ -355,8 +355,7 @@ fn printed_row(template: &Measurement, figure: &Cell) -> Result<Measurement, Str
     Ok(row)
 }
 
-/// Operations and bytes per second of a printed value; what cannot be known of
-/// the two is 0.
+/// Operations and bytes per second of a printed value; 0 for what it does not tell.
 fn rates(value: &str, figure: &Cell, block_bytes: u64) -> Result<(f64, f64), String> {
     let number: f64 = value
         .parse()

@@ -1,10 +1,10 @@
-//! What a command line asks of fio and dd, as facts.
+//! The options in a command line of fio or dd, as facts.
 
 use raidlab_store::fact;
 use raidlab_tools::{Facts, dd};
 
-/// Facts of a command line, each with its name, value and unit: dd's operands and what they
-/// come to, fio's options. Empty for other programs.
+/// Facts of a command line, each with its name, value and unit: dd's operands and what follows from
+/// them, fio's options. Empty for other programs.
 pub(super) fn facts(command: &str) -> Vec<(String, String, String)> {
     let mut words = command.split_whitespace();
     let program = words.find(|word| matches!(*word, "dd" | "fio"));

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 /// Facts by their names in the store's vocabulary.
 pub(super) type Facts = BTreeMap<String, String>;
 
-/// A whole file.
+/// A file of figures.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Document {
-    /// Always `figures`; asked before the file is read.
+    /// The kind, always `figures`; it is checked before the file is read.
     #[serde(rename = "kind")]
     pub(super) _kind: Kind,
     /// The version of this form.
@@ -20,7 +20,7 @@ pub(super) struct Document {
     pub(super) name: String,
     pub(super) title: String,
     pub(super) source: String,
-    /// The suite that its jobs are of; its own name where it is not said.
+    /// The suite of its jobs; by default the file's own name.
     pub(super) suite: Option<String>,
     /// Facts of the machine, by their short names.
     #[serde(default)]
@@ -33,13 +33,13 @@ pub(super) struct Document {
     pub(super) output: Vec<Output>,
     #[serde(default)]
     pub(super) claim: Vec<Claim>,
-    /// What the article says without a number.
+    /// Statements of the article without a number.
     #[serde(default)]
     pub(super) notes: Vec<String>,
 }
 
 impl Document {
-    /// The fits that the figure behind a row was used for.
+    /// The model fits that used the figure behind a row.
     pub(super) fn fitted(&self, row: &Measurement) -> Vec<String> {
         let subjects = self.subject.iter().filter(|one| one.name == row.subject);
         let mut cells = subjects.flat_map(|one| &one.cell);
@@ -55,7 +55,7 @@ pub(super) enum Kind {
     Figures,
 }
 
-/// Of this form there is one version, 1.
+/// The version of this format; there is only 1.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "u32")]
 pub(super) struct Version;
@@ -78,7 +78,7 @@ pub(super) struct Job {
     pub(super) name: String,
     pub(super) title: String,
     pub(super) class: String,
-    /// The tool, with its version where all subjects have one.
+    /// The tool, with its version where all subjects have the same.
     #[serde(default)]
     pub(super) tool: String,
     /// The block size, `4k`.
@@ -89,7 +89,7 @@ pub(super) struct Job {
     pub(super) streams: u32,
     #[serde(default)]
     pub(super) facts: Facts,
-    /// The command that ran it.
+    /// The command that ran the job.
     pub(super) command: Option<String>,
 }
 
@@ -112,17 +112,17 @@ pub(super) struct Subject {
     pub(super) cell: Vec<Cell>,
 }
 
-/// How far a figure can be trusted.
+/// The trust that a figure deserves.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Reliability {
-    /// As measured, every digit.
+    /// The figure is as measured, with every digit.
     Exact,
-    /// Rounded or cut off in print.
+    /// The figure was rounded or cut off in print.
     Rounded,
-    /// Badly legible, or told in two ways.
+    /// The figure is badly legible, or given in two ways.
     Uncertain,
-    /// Contradicted by something better.
+    /// A more reliable source contradicts the figure.
     Disputed,
 }
 
@@ -146,25 +146,25 @@ pub(super) struct Cell {
     /// The part of the tool's output.
     #[serde(default)]
     pub(super) part: String,
-    /// The number as printed, with its digits.
+    /// The value as printed, with its digits.
     pub(super) value: String,
-    /// Its unit as printed.
+    /// The unit as printed.
     pub(super) unit: String,
-    /// The unit that it has, where another was printed.
+    /// The correct unit, where another was printed.
     pub(super) means: Option<String>,
     pub(super) reliability: Reliability,
-    /// Percent of one processor.
+    /// The processor time, percent of one processor.
     pub(super) cpu: Option<f64>,
-    /// Change against the base, percent, as printed.
+    /// The change against the base as printed, percent.
     pub(super) percent: Option<f64>,
-    /// What the percent refers to, where it is not the best.
+    /// The value that the percent refers to, where it is not the best.
     pub(super) base: Option<f64>,
-    /// Whether it is called the best.
+    /// Whether the article calls the figure the best.
     pub(super) winner: Option<bool>,
     pub(super) sync_percent: Option<f64>,
     #[serde(default)]
     pub(super) note: String,
-    /// The fits of modelled disks that this very figure was used for.
+    /// The model fits that used this very figure.
     #[serde(default)]
     pub(super) fitted: Vec<String>,
     /// Other values printed for the same cell.
@@ -173,7 +173,7 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// TOML has numbers that are none.
+    /// Checks that numbers are finite: TOML can write `nan` and `inf`.
     pub(super) fn check_numbers(&self) -> Result<(), String> {
         let numbers = [
             ("cpu", self.cpu),
@@ -205,21 +205,21 @@ pub(super) struct Other {
 pub(super) struct Output {
     pub(super) subject: String,
     pub(super) job: String,
-    /// What was done, where the output does not tell.
+    /// The operation, where the output does not name it.
     pub(super) op: Option<String>,
     pub(super) text: String,
-    /// The tool's version, where the output does not tell.
+    /// The tool's version, where the output does not have it.
     pub(super) version: Option<String>,
     pub(super) reliability: Reliability,
     #[serde(default)]
     pub(super) facts: Facts,
-    /// The command that ran it, where it is not the job's.
+    /// The command that ran the tool, where it is not the job's.
     pub(super) command: Option<String>,
     #[serde(default)]
     pub(super) note: String,
 }
 
-/// What an article says of a cell that output gives.
+/// A claim of an article about a cell whose figures come from output.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Claim {

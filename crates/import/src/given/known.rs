@@ -1,31 +1,31 @@
-//! The facts that have short names, and the beginnings of names that stand for many.
+//! The facts that have short names, and the prefixes of names in families.
 
 use raidlab_units::table;
 use std::sync::LazyLock;
 
-/// What a value may be.
+/// The kind of a fact's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// `16GiB`, `4k`: bytes.
+    /// A size, `16GiB` or `4k`, kept as bytes.
     Size,
     /// A time such as `60s`, kept as nanoseconds.
     Time,
-    /// `80%` or `80`.
+    /// A percentage, `80%` or `80`.
     Percent,
     /// A number of 0 or more, kept as it is.
     Number,
-    /// `true`, `yes`, `1` or their opposites.
+    /// A switch: `true`, `yes`, `1` or their opposites.
     Switch,
     /// An array's level, kept in small letters: `raid6`, `6`, `raidz2`.
     Level,
-    /// One of the words between bars, of which each may have other spellings behind it:
-    /// `none=idle|check`.
+    /// One of the words between bars, each of which may be followed by
+    /// other spellings: `none=idle|check`.
     OneOf(&'static str),
     /// A word as it is.
     Text,
 }
 
-/// Each kind with its word in the table, and what a value of it looks like.
+/// Each kind with its word in the table, and an example value.
 const KINDS: [(&str, Kind, &str); 7] = [
     ("size", Kind::Size, "a size such as 16GiB"),
     ("time", Kind::Time, "a time such as 60s"),
@@ -37,7 +37,7 @@ const KINDS: [(&str, Kind, &str); 7] = [
 ];
 
 impl Kind {
-    /// The kind with this word in the table, or of these words.
+    /// The kind with this word in the table; any other word with bars lists the allowed words.
     fn read(word: &'static str) -> Option<Self> {
         let mut kinds = KINDS.iter();
         match kinds.find(|(known, ..)| *known == word) {
@@ -46,7 +46,7 @@ impl Kind {
         }
     }
 
-    /// What a value of it looks like.
+    /// An example of a value of this kind.
     pub(super) fn example(self) -> String {
         if let Self::OneOf(words) = self {
             let first = |word: &'static str| word.split('=').next().unwrap_or(word);
@@ -63,22 +63,22 @@ impl Kind {
 pub(super) struct Known {
     pub(super) short: &'static str,
     pub(super) kind: Kind,
-    /// The names that it stands for, with blanks between them.
+    /// The names that the short name stands for, separated by blanks.
     names: &'static str,
-    /// Its value in an example.
+    /// The value in its example.
     pub(super) example: &'static str,
-    /// What the fact is, in words for help texts.
+    /// The meaning of the fact, for help texts.
     pub(super) meaning: &'static str,
 }
 
 impl Known {
-    /// The names that it stands for.
+    /// The names that the short name stands for.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.names.split_whitespace()
     }
 }
 
-/// In the order of help.
+/// The known facts in the order of help.
 pub(super) static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| {
     let text = include_str!("known.txt");
     table(text, |[short, word, names, example, meaning]| {
@@ -92,7 +92,7 @@ pub(super) static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| {
     })
 });
 
-/// How names begin that stand for many: of devices, members, options.
+/// The prefixes of names that come in families: of devices, members, options.
 pub(super) const FAMILIES: &str = "arc. array. cpu. filesystem. job. os. disk. member. setting. \
     version. option. fio.option. dd.operand. memory. claim.";
 

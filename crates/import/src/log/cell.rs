@@ -1,4 +1,4 @@
-//! One job of a log: its rows, and what is known of it.
+//! One job of a log: its rows and facts.
 
 use super::{Context, Run};
 use crate::convert::{observations, rows};
@@ -95,7 +95,7 @@ impl Context<'_> {
         row
     }
 
-    /// Whether the looks before and after a run say the same of the array.
+    /// Whether the looks before and after a run show the same array state.
     fn unchanged(&self, index: usize) -> bool {
         let [(before, _), (after, _)] = self.log.around(index);
         before.zip(after).is_some_and(|(before, after)| {
@@ -103,7 +103,7 @@ impl Context<'_> {
         })
     }
 
-    /// What the script asked of fio.
+    /// Adds the options that the script gave to fio.
     fn job_facts(&self, run: &Run, scope: &Scope, all: &mut Vec<Observation>) {
         let (Some(script), Some(job)) = (self.script, &run.job) else {
             return;
@@ -136,7 +136,7 @@ impl Context<'_> {
         );
     }
 
-    /// What the looks say of the time of the run.
+    /// Adds what the looks show about the array during the run.
     fn state_facts(&self, index: usize, scope: &Scope, cell: &Cell, all: &mut Vec<Observation>) {
         let mut add = |name: &str, value: &str, unit: &str, source: &str| {
             all.push(Observation::new(scope, name, value, unit, source));
@@ -160,8 +160,8 @@ impl Context<'_> {
         }
     }
 
-    /// How much of a volume the jobs before this one filled in order; `None`
-    /// where its size is not told.
+    /// The share of a volume that earlier jobs filled in order, percent; `None` where its
+    /// size is unknown.
     fn written_percent(&self, sequence: u32) -> Option<f64> {
         let mut properties = self.log.machine.properties.iter();
         let size = &properties.find(|one| one.name == "volsize")?.value;

@@ -1,13 +1,13 @@
-//! What a log says of an array between two jobs: `/proc/mdstat`, `gmirror
-//! list`, `gflash list`, `zpool status`.
+//! The state of an array that a log shows between two jobs: `/proc/mdstat`, `gmirror list`,
+//! `gflash list`, `zpool status`.
 
 use raidlab_systems::array::geom::{Geom, Part, parse_list};
 use raidlab_systems::array::zfs::status::{PoolStatus, Section, parse_status};
 
-/// One look at an array.
+/// One look at an array: its state at a moment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Look {
-    /// `md`, `gmirror`, `gflash`, `zfs`.
+    /// The system: `md`, `gmirror`, `gflash`, `zfs`.
     pub(crate) system: &'static str,
     /// The level in the system's own words.
     pub(crate) level: String,
@@ -15,20 +15,20 @@ pub(crate) struct Look {
     pub(crate) in_sync: Vec<String>,
     /// Members that are being rebuilt.
     pub(crate) syncing: Vec<String>,
-    /// `resync`, `recovery`, `check`, `reshape` or `scrub`, where one goes on.
+    /// The background activity, if any: `resync`, `recovery`, `check`, `reshape` or `scrub`.
     pub(crate) activity: Option<&'static str>,
-    /// How far that is, in percent.
+    /// The progress of the activity, percent.
     pub(crate) percent: Option<f64>,
-    /// How many bytes the array can store.
+    /// The capacity of the array, bytes.
     pub(crate) capacity_bytes: Option<u64>,
     /// Whether md has a bitmap.
     pub(crate) bitmap: Option<bool>,
-    /// Settings that are told with it.
+    /// Settings that the look shows.
     pub(crate) settings: Vec<(&'static str, String)>,
 }
 
 impl Look {
-    /// mdstat's letters for members in this order.
+    /// The state in mdstat's letters, for members in this order.
     pub(crate) fn letters(&self, members: &[String]) -> String {
         let letter = |member: &String| {
             if self.in_sync.contains(member) {
@@ -40,13 +40,13 @@ impl Look {
         format!("[{}]", members.iter().map(letter).collect::<String>())
     }
 
-    /// What is copied in the background, in the store's words.
+    /// The background activity in the store's words.
     pub(crate) fn activity(&self) -> &'static str {
         self.activity.unwrap_or("none")
     }
 }
 
-/// Every look in these lines, in order. What cannot be read is left out.
+/// Finds every look in these lines, in order. Unreadable ones are left out.
 pub(crate) fn looks(lines: &[&str]) -> Vec<Look> {
     let mut looks = Vec::new();
     let mut at = 0;
@@ -72,7 +72,7 @@ pub(crate) fn looks(lines: &[&str]) -> Vec<Look> {
     looks
 }
 
-/// How many lines a block has that ends at a line, with it or before it.
+/// The number of lines of a block up to the line that ends it, with that line or without it.
 pub(super) fn block(lines: &[&str], is_end: impl Fn(&str) -> bool, with_end: bool) -> usize {
     let end = lines.iter().skip(1).position(|line| is_end(line));
     end.map_or(lines.len(), |end| end + 1 + usize::from(with_end))
@@ -107,14 +107,14 @@ pub(super) fn is_of_list(line: &str) -> bool {
     line.trim().is_empty() || line.starts_with(' ') || numbered || KEYS.contains(&key)
 }
 
-/// `sdd1[2](F)`: the name, its number, and its mark.
+/// Splits `sdd1[2](F)` into the name, its number, and its mark.
 fn member(word: &str) -> Option<(&str, u32, &str)> {
     let (name, rest) = word.split_once('[')?;
     let (number, mark) = rest.split_once(']')?;
     Some((name, number.parse().ok()?, mark))
 }
 
-/// What is copied, and how much of it is done: `recovery = 12.6% (37043392/292945152)`.
+/// Reads the activity and its progress: `recovery = 12.6% (37043392/292945152)`.
 fn progress(line: &str) -> Option<(&'static str, f64)> {
     let verbs = ["recovery", "resync", "check", "reshape"];
     let (verb, value) = verbs.into_iter().find_map(|verb| {
@@ -125,14 +125,14 @@ fn progress(line: &str) -> Option<(&'static str, f64)> {
     Some((verb, percent))
 }
 
-/// `[UU_]`: a letter for each slot.
+/// Reads `[UU_]`: a letter for each slot.
 fn slot_letters(word: &str) -> Option<&[u8]> {
     let letters = word.strip_prefix('[')?.strip_suffix(']')?.as_bytes();
     let known = letters.iter().all(|letter| matches!(letter, b'U' | b'_'));
     (known && !letters.is_empty()).then_some(letters)
 }
 
-/// The first array of an mdstat.
+/// Reads the first array of an mdstat.
 fn mdstat(lines: &[&str]) -> Option<Look> {
     let at = lines.iter().position(|line| line.contains(" : active "))?;
     let (_, rest) = lines[at].split_once(" : active ")?;
@@ -176,7 +176,7 @@ fn mdstat(lines: &[&str]) -> Option<Look> {
     for (name, number, _) in members {
         let is_up = letters.is_none_or(|letters| match letters.get(number as usize) {
             Some(letter) => *letter == b'U',
-            // One that has another's slot has a number beyond the slots, and in superblocks
+            // A member that replaces another one has a number beyond the slots, and in superblocks
             // of version 1 keeps it.
             None => letters.iter().filter(|letter| **letter == b'U').count() > look.in_sync.len(),
         });
@@ -189,7 +189,7 @@ fn mdstat(lines: &[&str]) -> Option<Look> {
     Some(look)
 }
 
-/// A mirror of gmirror's or gflash's; `None` for a disk.
+/// The look of a mirror of gmirror or gflash; `None` for a disk.
 fn geom(geom: &Geom) -> Option<Look> {
     let provider = geom.providers.first()?;
     let system = match provider.name.split_once('/')?.0 {

@@ -1,22 +1,22 @@
-//! What a log says of the machine, its disks and ZFS's properties: `uname -a`,
-//! `hdparm -i`, `geom disk list`, `zpool get`, `zfs get`.
+//! Facts in a log about the machine, its disks and ZFS's properties: `uname -a`, `hdparm -i`,
+//! `geom disk list`, `zpool get`, `zfs get`.
 
 use super::look::{block, is_of_list};
 use raidlab_store::fact::{self, disk_property};
 use raidlab_systems::array::geom::parse_list;
 use raidlab_systems::array::zfs::properties::{Property, parse_properties};
 
-/// A fact: name, value, unit, where it was read.
+/// A fact: its name, value, unit and source.
 pub(super) type Read = (String, String, &'static str, &'static str);
 
-/// What stands between the jobs.
+/// The facts found between the jobs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Machine {
     pub(super) facts: Vec<Read>,
-    /// Disks by name with their models.
+    /// The disks by name, each with its model.
     pub(super) models: Vec<(String, String)>,
     pub(super) properties: Vec<Property>,
-    /// Lines that nobody understood, one of each kind.
+    /// Lines that were not understood, one of each kind.
     pub(super) unknown: Vec<String>,
 }
 
@@ -80,8 +80,8 @@ impl Machine {
         }
     }
 
-    /// `Linux ubuntu 3.16.0-31-generic #41-Ubuntu SMP ...`: kernel, machine,
-    /// release, and on Linux often the distribution in the build's name.
+    /// Reads `Linux ubuntu 3.16.0-31-generic #41-Ubuntu SMP ...`: kernel, machine, release, and on
+    /// Linux often the distribution in the build's name.
     fn uname(&mut self, line: &str) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [kernel, _, release, ..] = words[..] else {
@@ -105,7 +105,7 @@ impl Machine {
         }
     }
 
-    /// `hdparm -i`: pairs of names and values, until the line on modes.
+    /// Reads `hdparm -i`: pairs of names and values, until the line on modes.
     fn hdparm(&mut self, device: &str, lines: &[&str]) -> usize {
         const SOURCE: &str = "hdparm -i";
         let device = device.trim_start_matches("/dev/");
@@ -160,7 +160,7 @@ impl Machine {
         length + 1
     }
 
-    /// Disks of `geom disk list`; lists of arrays are read elsewhere.
+    /// Reads the disks of `geom disk list`; lists of arrays are read elsewhere.
     fn geom(&mut self, lines: &[&str]) -> usize {
         const SOURCE: &str = "geom disk list";
         let length = block(lines, |line| !is_of_list(line), false);
@@ -194,7 +194,7 @@ impl Machine {
         length
     }
 
-    /// A table of `zpool get` or `zfs get`: lines of one pool and what is in it.
+    /// Reads a table of `zpool get` or `zfs get`: the lines of one pool and its datasets.
     fn zfs(&mut self, lines: &[&str]) -> usize {
         let owner = |line: &str| line.split([' ', '/']).next().unwrap_or_default().to_owned();
         let pool = lines.get(1).map(|line| owner(line)).unwrap_or_default();
@@ -208,7 +208,7 @@ impl Machine {
         length
     }
 
-    /// A line of something else. A few kinds are known to say nothing more.
+    /// Handles any other line. A few kinds are known to hold no facts.
     fn other(&mut self, line: &str) {
         let line = line.trim();
         let is_date = super::date(line).is_some();
@@ -216,7 +216,7 @@ impl Machine {
         if line.is_empty() || is_date || is_speed {
             return;
         }
-        // Of a table's rows one is enough.
+        // One row stands for all rows of a table.
         let kind = |line: &str| {
             let first = line.split_whitespace().next().unwrap_or_default();
             let end = first

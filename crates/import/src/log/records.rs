@@ -1,5 +1,4 @@
-//! What a log says of its subject as a whole: the machine, the array, its
-//! settings, and what happened to it.
+//! Records of a log's subject as a whole: the machine, the array, its settings, and events.
 
 use super::Context;
 use super::look::Look;
@@ -12,7 +11,7 @@ impl Context<'_> {
         Observation::new(&self.scope, name, value, unit, source)
     }
 
-    /// What belongs to the subject as a whole.
+    /// The records that belong to the subject as a whole.
     pub(super) fn records(&self) -> Records {
         let mut records = Records::default();
         for (name, value, unit, source) in &self.log.machine.facts {
@@ -65,7 +64,7 @@ impl Context<'_> {
         }
     }
 
-    /// Settings as read back, beside what the script asked for.
+    /// Adds the settings as read back, beside those that the script requested.
     fn settings(&self, records: &mut Records) {
         let none = std::collections::BTreeMap::new();
         let asked = self.script.map_or(&none, |script| &script.asked);
@@ -109,7 +108,7 @@ impl Context<'_> {
         }
     }
 
-    /// Of ZFS the properties of the volume, else those of the pool.
+    /// The settings as read back; with ZFS the properties of the volume, else those of the pool.
     fn found_settings(&self) -> Vec<(String, String, &'static str)> {
         const NAMES: &str = "primarycache secondarycache compression dedup checksum sync \
             volblocksize recordsize atime logbias copies ashift";
@@ -152,7 +151,7 @@ impl Context<'_> {
         }
     }
 
-    /// What happened between two looks.
+    /// Adds the events between two looks.
     fn change(&self, before: &Look, after: &Look, at: u64, records: &mut Records) {
         let mut event = |kind: &str, member: Option<usize>, text: String| {
             records.events.push(EventRecord {

@@ -1,4 +1,4 @@
-//! What the scripts of the 2015 comparison did, which its logs do not repeat.
+//! The commands of the 2015 comparison's scripts, which its logs do not repeat.
 
 use crate::suite::Job;
 use serde::Deserialize;
@@ -23,7 +23,7 @@ pub(super) struct Script {
     pub(super) build: Vec<String>,
     pub(super) remove: Vec<String>,
     pub(super) insert: Vec<String>,
-    /// Settings that it asked for.
+    /// The settings that the script requested.
     #[serde(default)]
     pub(super) asked: BTreeMap<String, String>,
 }
@@ -58,7 +58,7 @@ impl Script {
         options
     }
 
-    /// The command that ran a job; streams are in files `2sr.job` and so on.
+    /// The command that ran a job; stream jobs are in files `2sr.job` and so on.
     pub(super) fn command(&self, label: &str, job: &Job) -> String {
         if job.is_file {
             return format!("fio {}sr.job", job.streams.len());

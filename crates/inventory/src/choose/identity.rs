@@ -1,33 +1,33 @@
-//! By what a disk is known to be the same one.
+//! The identity of a disk, by which it is recognized as the same one.
 
 use crate::{Disk, Inventory};
 use serde::{Deserialize, Serialize};
 
-/// What makes a disk the same disk.
+/// The properties that identify a disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// Its serial number. For a partition this and all that follows are the drive's, but for
-    /// the size and the start.
+    /// The serial number. For a partition this and all that follows are the drive's, except for the
+    /// size and the start.
     pub serial: Option<String>,
-    /// Its world-wide name.
+    /// The world-wide name of the disk.
     pub wwn: Option<String>,
-    /// The maker's model, where the disk tells it.
+    /// The maker's model, where the disk reports it.
     pub model: Option<String>,
-    /// Its size in bytes.
+    /// The size, bytes.
     pub size_bytes: u64,
-    /// Where a partition begins.
+    /// The start of a partition, in 512-byte sectors.
     pub start_sector: Option<u64>,
     /// The file behind a loop device.
     pub backing_file: Option<String>,
-    /// Where it is connected, for a disk that says neither its serial number nor its world-wide
-    /// name, and is no file, and for one beside which another says the same of itself.
+    /// The connection, for a disk that reports neither a serial number nor a world-wide name, and
+    /// is no file, and for one of several that report the same.
     #[serde(default)]
     pub connection: Option<String>,
 }
 
 impl Identity {
-    /// What identifies this disk, as far as the kernel tells. A partition is that of its
-    /// drive: disks of one model are often divided alike.
+    /// The identity of a disk, as far as the kernel reports it. A partition is identified by its
+    /// drive, as disks of one model are often partitioned alike.
     #[must_use]
     pub fn of(inventory: &Inventory, disk: &Disk) -> Self {
         let drive = inventory.drive_of(disk);
@@ -46,7 +46,7 @@ impl Identity {
         }
     }
 
-    /// What differs in another, each as `serial: was X, is Y`.
+    /// The differences from another identity, each as `serial: was X, is Y`.
     #[must_use]
     pub fn changes(&self, now: &Self) -> Vec<String> {
         fn said<T: ToString>(value: Option<&T>) -> String {

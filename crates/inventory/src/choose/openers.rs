@@ -1,8 +1,7 @@
-//! Which programs have a disk open.
+//! The programs that have a disk open.
 //!
-//! The kernel gives a disk to one only that asks for all of it; a virtual machine or a
-//! database that has a disk for itself does not ask so. Linux shows what every process has
-//! open.
+//! The kernel protects a disk only for a program that opens it exclusively, which a virtual machine
+//! or a database with a disk of its own does not do. Linux shows what every process has open.
 
 use super::{Chosen, Reason, Refusal};
 use crate::text::optional;
@@ -11,19 +10,18 @@ use raidlab_shell::{Command, Target, TargetError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// udev and its like open a disk for a moment after each change.
+/// The time for which udev and the like open a disk after each change.
 const PASSING: Duration = Duration::from_secs(3);
 
-/// What all processes have open: the number of one, and a device or a file.
+/// The command that lists the files open in all processes: the process ID, and a device or a file.
 pub(super) fn open_files() -> Command {
     let script = r#"find /proc/[0-9]*/fd -maxdepth 1 -lname '/*' -printf '%p %l\n'"#;
-    // Some processes end meanwhile, and others are not ours to look at.
+    // Some processes end meanwhile, and others may not be inspected.
     Command::reads("sh", ["-c", script]).success(&[0, 1])
 }
 
-/// What speaks against disks because programs have them, or parts of them, open, and still
-/// do after a moment. It is nothing where that cannot be told. This program
-/// itself may have them open.
+/// The reasons against disks that programs have open, or parts of them, and still have open after a
+/// moment. Empty where that cannot be told. This program itself may have them open.
 ///
 /// # Errors
 /// When the machine cannot be reached.
@@ -35,7 +33,7 @@ pub fn open_by_others(
     if inventory.system != System::Linux {
         return Ok(Vec::new());
     }
-    // Who has the file behind a loop device has the device.
+    // A program that has the file behind a loop device open uses the device.
     let file_of = |device: &String| inventory.find(device)?.backing_file.clone();
     let family = |chosen: &Chosen| {
         let device = &chosen.disk.device;
@@ -65,7 +63,7 @@ pub fn open_by_others(
 fn now(target: &dyn Target, devices: &[String]) -> Result<Vec<Use>, InventoryError> {
     let listed = match target.run(&open_files()) {
         Ok(output) => output.stdout,
-        // No find(1), or one without these options.
+        // There is no find(1), or one without these options.
         Err(TargetError::NoProgram { .. } | TargetError::Failed { .. }) => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),
     };

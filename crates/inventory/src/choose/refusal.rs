@@ -1,30 +1,30 @@
-//! Why a disk may not be used, in the words that a user sees.
+//! The reasons why a disk may not be used, in the words that a user sees.
 
 use super::Signature;
 use crate::{DiskKind, Use};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A reason against using a disk, with what was seen.
+/// A reason against using a disk, with the evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Reason {
-    /// There is no such path or serial number.
+    /// The path or serial number does not exist.
     NotFound {
         /// The machine on which the device was looked for.
         machine: String,
     },
     /// Several disks have the serial number.
     Ambiguous {
-        /// The devices' paths.
+        /// The paths of the devices.
         devices: Vec<String>,
     },
-    /// The path is of something else.
+    /// The path is not that of a block device.
     NoBlockDevice {
-        /// The device to which the path leads.
+        /// The target of the path.
         path: String,
     },
-    /// An array, memory or an optical drive.
+    /// The device is an array, memory or an optical drive.
     NotADisk {
         /// The device that is refused, by its path.
         device: String,
@@ -38,16 +38,16 @@ pub enum Reason {
         /// All devices below the root file system.
         root: Vec<String>,
     },
-    /// Something uses it.
+    /// The device is in use.
     InUse {
-        /// What the device is used for.
+        /// The use of the device.
         used: Use,
     },
-    /// Something uses the same drive, or the same file, by another device.
+    /// The same drive, or the same file, is in use under another device.
     TwinInUse {
-        /// The other device.
+        /// The path of the other device.
         twin: String,
-        /// What that device is used for.
+        /// The use of that device.
         used: Use,
     },
     /// The device is write-protected.
@@ -55,7 +55,7 @@ pub enum Reason {
         /// The device that is refused, by its path.
         device: String,
     },
-    /// It is smaller than the plan needs.
+    /// The device is smaller than the plan needs.
     TooSmall {
         /// The device that is refused, by its path.
         device: String,
@@ -64,39 +64,39 @@ pub enum Reason {
         /// The size that the plan needs, in bytes.
         wanted_bytes: u64,
     },
-    /// An earlier wish took it.
+    /// An earlier wish has taken the device.
     GivenTwice {
         /// The device that is refused, by its path.
         device: String,
-        /// How the earlier wish named it.
+        /// The name in the earlier wish.
         other: String,
         /// The device that the earlier wish has taken.
         other_device: String,
     },
-    /// Under this name there is now another disk than when the plan was made.
+    /// The name now leads to another disk than when the plan was made.
     Changed {
-        /// What differs from the plan, each in words.
+        /// The differences from the plan, each in words.
         changes: Vec<String>,
     },
-    /// Data or a partition table have come onto it since its loss was agreed to.
+    /// Data or a partition table have appeared on the device since its loss was agreed to.
     Appeared {
-        /// What was found on the device.
+        /// The new signatures on the device.
         signatures: Vec<Signature>,
     },
-    /// Data or a partition table lie on it.
+    /// There are data or a partition table on the device.
     Signatures {
-        /// What was found on the device.
+        /// The signatures on the device.
         signatures: Vec<Signature>,
     },
-    /// It cannot be told what lies on it.
+    /// The signatures on the device cannot be read.
     SignaturesUnknown {
-        /// What was tried and how it ended.
+        /// The attempt and its outcome.
         evidence: String,
     },
 }
 
 impl Reason {
-    /// What is the matter.
+    /// The reason in words.
     #[must_use]
     pub fn what(&self) -> String {
         match self {
@@ -119,7 +119,7 @@ impl Reason {
         }
     }
 
-    /// What was seen on the machine that speaks against the device, in words.
+    /// The evidence against the device, in words.
     #[must_use]
     pub fn evidence(&self) -> String {
         match self {
@@ -148,7 +148,7 @@ impl Reason {
         }
     }
 
-    /// What would make the device usable, in words.
+    /// The remedy that would make the device usable, in words.
     #[must_use]
     pub fn remedy(&self) -> String {
         let text = match self {
@@ -231,9 +231,9 @@ fn remedy_of(used: &Use) -> String {
 /// A disk that may not be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// How the user named it.
+    /// The name by which the user requested it.
     pub disk: String,
-    /// What speaks against the device.
+    /// The reason against the device.
     pub reason: Reason,
 }
 
@@ -251,31 +251,31 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What a user should know of a disk that may be used.
+/// A warning to the user about a disk that may be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "warning", rename_all = "snake_case")]
 pub enum Warning {
     /// The kernel may give the name to another disk at the next boot.
     UnstableName {
-        /// How the user named it.
+        /// The name by which the user requested it.
         disk: String,
         /// The name to use instead, where there is one.
         stable: Option<String>,
     },
     /// The drive is known to hide shingled tracks.
     Shingled {
-        /// How the user named it.
+        /// The name by which the user requested it.
         disk: String,
         /// The maker's model of the disk.
         model: String,
-        /// The document that says so of the model.
+        /// The document that states it for the model.
         source: String,
     },
     /// The device begins within a physical sector.
     Misaligned {
-        /// How the user named it.
+        /// The name by which the user requested it.
         disk: String,
-        /// How many bytes after a physical sector's start the device begins.
+        /// The number of bytes after a physical sector's start at which the device begins.
         by_bytes: u64,
         /// The size of a physical sector, in bytes.
         physical_sector_bytes: u64,

@@ -1,4 +1,4 @@
-//! What lies on a device: file systems, members of arrays, partition tables.
+//! The signatures on a device: file systems, members of arrays, partition tables.
 
 use crate::{InventoryError, System};
 use raidlab_shell::{Command, Target, TargetError};
@@ -6,17 +6,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 
-/// A magic number that a tool knows, at a place on a device.
+/// A magic number on a device that a tool recognizes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
-    /// The device on which it was found, by its path.
+    /// The device with the signature, by its path.
     pub device: String,
-    /// `ext4`, `btrfs`, `linux_raid_member`, `zfs_member`, `LVM2_member`,
-    /// `dos`, `gpt`.
+    /// The kind: `ext4`, `btrfs`, `linux_raid_member`, `zfs_member`, `LVM2_member`, `dos`, `gpt`.
     pub kind: String,
-    /// The label, if it has one: helps to recognise whose data it is.
+    /// The label, if there is one, which helps to recognize the data's owner.
     pub label: Option<String>,
-    /// The universally unique identifier, if it has one.
+    /// The universally unique identifier, if there is one.
     pub uuid: Option<String>,
 }
 
@@ -33,7 +32,7 @@ impl fmt::Display for Signature {
     }
 }
 
-/// What lies on some devices; or why that cannot be told.
+/// Reads the signatures on some devices, or returns why they cannot be read.
 ///
 /// # Errors
 /// When the machine cannot be reached.
@@ -58,7 +57,7 @@ pub fn read(
 }
 
 enum Trouble {
-    /// The tool is missing, old or without rights.
+    /// The tool is missing, too old or lacks permission.
     Untold(String),
     Target(TargetError),
 }
@@ -80,9 +79,9 @@ fn linux(target: &dyn Target, device: &str) -> Result<Vec<Signature>, Trouble> {
     parse_wipefs(&answer, device).map_err(|problem| Trouble::Untold(format!("{wipefs}: {problem}")))
 }
 
-/// Partition tables by `gpart`, file systems, ZFS and geli by `fstyp`, the
-/// other GEOM classes by what each leaves in the last sector. A class whose
-/// module is loaded has taken the disk already.
+/// Reads signatures on FreeBSD: partition tables by `gpart`, file systems, ZFS and geli by `fstyp`,
+/// the other GEOM classes by their metadata in the last sector. A class whose module is loaded has
+/// taken the disk already.
 fn freebsd(target: &dyn Target, device: &str) -> Result<Vec<Signature>, Trouble> {
     let mut found = Vec::new();
     let mut add = |kind: &str| {
@@ -94,13 +93,13 @@ fn freebsd(target: &dyn Target, device: &str) -> Result<Vec<Signature>, Trouble>
         });
     };
     let name = device.trim_start_matches("/dev/");
-    // Exit code 1: no table, no known file system, no metadata.
+    // Exit code 1 means no table, no known file system, or no metadata.
     let ask = |program: &str, arguments: &[&str]| {
         target.run(&Command::reads(program, arguments.iter().copied()).success(&[0, 1]))
     };
     let table = ask("gpart", &["show", "-p", name])?;
     if table.code == Some(0) {
-        // `=>       34  7814037101    ada1  GPT  (3.6T)`
+        // The form is `=> 34 7814037101 ada1 GPT (3.6T)`.
         add(table
             .stdout
             .split_whitespace()
@@ -108,7 +107,7 @@ fn freebsd(target: &dyn Target, device: &str) -> Result<Vec<Signature>, Trouble>
             .unwrap_or("partition table"));
     }
     let filesystem = ask("fstyp", &["-u", device])?;
-    // It ends with 1 also when it may not read.
+    // `fstyp` ends with 1 also when it may not read the device.
     let said = filesystem.stderr.trim();
     if filesystem.code == Some(1) && !said.is_empty() && !said.contains("not recognized") {
         return Err(Trouble::Untold(said.to_owned()));
@@ -129,9 +128,9 @@ fn freebsd(target: &dyn Target, device: &str) -> Result<Vec<Signature>, Trouble>
     Ok(found)
 }
 
-/// The answer of `wipefs --no-act --json`: nothing at all, or an empty list,
-/// for a blank device, by version. A file system with several magic numbers
-/// (or a backup GPT) is told several times; it is kept once.
+/// Parses the output of `wipefs --no-act --json`: nothing at all, or an empty list, for a blank
+/// device, by version. A file system with several magic numbers (or a backup GPT) is listed several
+/// times, but kept once.
 fn parse_wipefs(text: &str, device: &str) -> Result<Vec<Signature>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());

@@ -1,53 +1,52 @@
-//! What happened between two snapshots.
+//! The activity of a machine between two snapshots.
 //!
-//! A counter that has become smaller has either wrapped or begun anew. Linux
-//! keeps the times in milliseconds in 32 bits on every machine, and all others
-//! in 32 bits on 32-bit machines (Documentation/admin-guide/iostats.rst); a
-//! device that was taken away and put back counts from zero. So times wrap at
-//! 2^32; a count wraps only if it was in the last quarter below 2^32 and is in
-//! the first quarter now, else the device is new and what it has counted is
-//! what happened.
+//! A counter that has become smaller has either wrapped or begun anew. Linux keeps the times in
+//! milliseconds in 32 bits on every machine, and all others in 32 bits on 32-bit machines
+//! (Documentation/admin-guide/iostats.rst); a device that was taken away and put back counts from
+//! zero. So times wrap at 2^32; a count is taken to have wrapped only if it was in the last
+//! quarter below 2^32 and is in the first quarter now; otherwise the device is new, and its counts
+//! are the differences.
 
 use super::{CpuTicks, DeviceCounters, Snapshot};
 use crate::{DiskKind, Inventory, Use};
 use raidlab_units::{Bytes, BytesPerSecond, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a device did in an interval.
+/// The activity of a device in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceActivity {
-    /// Differences of all counters; `in_flight` is that of the end.
+    /// The differences of all counters; `in_flight` is the value at the end.
     pub done: DeviceCounters,
     /// The interval in milliseconds.
     pub interval_ms: u64,
 }
 
 impl DeviceActivity {
-    /// Reads a second.
+    /// The number of reads per second.
     #[must_use]
     pub fn reads_per_second(&self) -> f64 {
         self.per_second(self.done.reads)
     }
 
-    /// Writes a second.
+    /// The number of writes per second.
     #[must_use]
     pub fn writes_per_second(&self) -> f64 {
         self.per_second(self.done.writes)
     }
 
-    /// Bytes read a second.
+    /// The rate of reads, in bytes.
     #[must_use]
     pub fn read_rate(&self) -> BytesPerSecond {
         self.rate(self.done.read_bytes)
     }
 
-    /// Bytes written a second.
+    /// The rate of writes, in bytes.
     #[must_use]
     pub fn write_rate(&self) -> BytesPerSecond {
         self.rate(self.done.write_bytes)
     }
 
-    /// The part of the interval with a command under way, 0 to 1.
+    /// The share of the interval with a command in flight, 0 to 1.
     #[must_use]
     pub fn busy(&self) -> f64 {
         (self.per_second(self.done.busy_ms) / 1000.0).min(1.0)
@@ -66,17 +65,18 @@ impl DeviceActivity {
     }
 }
 
-/// What happened on a machine in an interval.
+/// The activity of a machine in an interval.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Activity {
-    /// By kernel name; only devices of both snapshots or of the later one.
+    /// The activity of each device by kernel name; only for devices in both snapshots or in
+    /// the later one.
     pub devices: BTreeMap<String, DeviceActivity>,
     /// Processor ticks in the interval.
     pub cpu: Option<CpuTicks>,
 }
 
 impl Activity {
-    /// What happened from one snapshot to a later one.
+    /// The activity from one snapshot to a later one.
     #[must_use]
     pub fn between(before: &Snapshot, after: &Snapshot) -> Self {
         let interval_ms = after.at_ms.saturating_sub(before.at_ms);
@@ -94,7 +94,7 @@ impl Activity {
         }
     }
 
-    /// The part of the processors' time that a machine below took away.
+    /// The share of the processors' time that the hypervisor took for others.
     #[must_use]
     pub fn steal(&self) -> Option<f64> {
         self.share(|cpu| cpu.steal)
@@ -119,18 +119,18 @@ fn passed(then: u64, now: u64) -> u64 {
     }
 }
 
-/// Whether a counter has wrapped rather than begun anew.
+/// Whether a counter has wrapped rather than been reset.
 fn wrapped(then: u64, now: u64) -> bool {
     now < WRAP / 4 && (WRAP / 4 * 3..WRAP).contains(&then)
 }
 
-/// What a device did; all that it has counted where it has begun anew.
+/// The differences of a device's counters; all counts of a device that has been reset.
 fn device(then: &DeviceCounters, now: &DeviceCounters) -> DeviceCounters {
     let anew = |then: u64, now: u64| now < then && !wrapped(then, now);
     if anew(then.reads, now.reads) || anew(then.writes, now.writes) {
         return *now;
     }
-    // Bytes are sectors times 512: they wrap at 512 times 2^32.
+    // Bytes are sectors times 512, so they wrap at 512 times 2^32.
     let bytes = |then: u64, now: u64| {
         let sector = raidlab_units::SECTOR_BYTES;
         if now >= then {
@@ -151,8 +151,8 @@ fn device(then: &DeviceCounters, now: &DeviceCounters) -> DeviceCounters {
     }
 }
 
-/// The kernel's idle and iowait ticks may step back a little when a processor
-/// goes offline; that counts as none.
+/// The differences of the processors' ticks. Idle and iowait ticks may step back a little when a
+/// processor goes offline, which counts as 0.
 fn cpu(then: &CpuTicks, now: &CpuTicks) -> CpuTicks {
     CpuTicks {
         user: now.user.saturating_sub(then.user),
@@ -170,9 +170,8 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// Which disks belong to somebody else while these devices are measured:
-    /// every disk and loop device that is not below or above one of them, and
-    /// does not hold the file behind one of them.
+    /// The foreign disks while these devices are measured: every disk and loop device that is not
+    /// below or above one of them, and does not hold the file behind one of them.
     #[must_use]
     pub fn of(inventory: &Inventory, own: &[String]) -> Self {
         let mut family: BTreeSet<String> = BTreeSet::new();
@@ -196,7 +195,7 @@ impl Foreign {
         Self { disks }
     }
 
-    /// Bytes read and written on disks that are not under measurement.
+    /// The bytes read and written on foreign disks.
     #[must_use]
     pub fn bytes(&self, activity: &Activity) -> u64 {
         let done = self
@@ -211,7 +210,7 @@ impl Foreign {
     }
 }
 
-/// The devices below the file system that holds a file.
+/// The devices below the file system with a file.
 fn holding(inventory: &Inventory, file: &str) -> Vec<String> {
     let holds = |at: &str| {
         let rest = file.strip_prefix(at.trim_end_matches('/'));

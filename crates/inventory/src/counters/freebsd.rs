@@ -11,13 +11,13 @@ use crate::text::decimal;
 use raidlab_shell::Command;
 use std::collections::BTreeMap;
 
-/// Totals of all devices.
+/// The command that prints the totals of all devices.
 pub fn iostat() -> Command {
     Command::reads("iostat", ["-Ix"])
 }
 
-/// Memory and processors. A machine without ZFS has no `arcstats`: `sysctl`
-/// says so on its standard error and ends with 1.
+/// The command that prints the state of memory and processors. A machine without ZFS has no
+/// `arcstats`: `sysctl` reports that on its standard error and ends with 1.
 pub fn sysctl() -> Command {
     let names = [
         "hw.physmem",
@@ -32,7 +32,7 @@ pub fn sysctl() -> Command {
     Command::reads("sysctl", names).success(&[0, 1])
 }
 
-/// The devices that `iostat -Ix` prints.
+/// Parses the devices in the output of `iostat -Ix`.
 pub fn devices(text: &str) -> BTreeMap<String, DeviceCounters> {
     text.lines()
         .filter_map(|line| {
@@ -56,14 +56,14 @@ pub fn devices(text: &str) -> BTreeMap<String, DeviceCounters> {
         .collect()
 }
 
-/// `12.5` as 12500.
+/// Parses `12.5` as 12500.
 fn thousandths(number: &str) -> Option<u64> {
     decimal(number, 3)
 }
 
-/// Memory and processors from `sysctl`'s `name: value` lines. FreeBSD has no
-/// count of dirty file pages: the laundry queue, pages known to be dirty and
-/// waiting for their write, stands for it.
+/// Parses memory and processors from `sysctl`'s `name: value` lines. FreeBSD has no count of
+/// dirty file pages: the laundry queue, pages known to be dirty and waiting for their write,
+/// is used instead.
 pub fn state(text: &str) -> (Option<MemoryState>, Option<CpuTicks>) {
     let fields: BTreeMap<&str, &str> = text
         .lines()
@@ -91,7 +91,7 @@ pub fn state(text: &str) -> (Option<MemoryState>, Option<CpuTicks>) {
             .map_while(|word| word.parse().ok())
             .collect()
     });
-    // CP_USER, CP_NICE, CP_SYS, CP_INTR, CP_IDLE (sys/resource.h).
+    // The fields are CP_USER, CP_NICE, CP_SYS, CP_INTR, CP_IDLE (sys/resource.h).
     let cpu = match ticks.as_deref() {
         Some([user, nice, system, interrupt, idle]) => Some(CpuTicks {
             user: user.saturating_add(*nice),

@@ -7,12 +7,12 @@ use raidlab_shell::Target;
 use raidlab_units::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
-/// Where OpenZFS shows its cache.
+/// The file with the statistics of OpenZFS's cache.
 pub(crate) const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
 
-/// The devices of `/proc/diskstats` (Documentation/admin-guide/iostats.rst):
-/// major, minor, name, then 11 fields, and later ones of discards and flushes.
-/// Sectors are of 512 bytes whatever the disk's.
+/// Parses the devices of `/proc/diskstats` (Documentation/admin-guide/iostats.rst): major, minor,
+/// name, then 11 fields, and later ones of discards and flushes. Sectors are of 512 bytes,
+/// whatever the disk's.
 pub(crate) fn diskstats(text: &str) -> BTreeMap<String, DeviceCounters> {
     text.lines()
         .filter_map(|line| {
@@ -38,8 +38,8 @@ pub(crate) fn diskstats(text: &str) -> BTreeMap<String, DeviceCounters> {
         .collect()
 }
 
-/// `/proc/meminfo`; `None` without a total. `Cached` counts the pages of
-/// shared memory too; they are taken off.
+/// Parses `/proc/meminfo`; `None` without a total. `Cached` includes the pages of shared memory,
+/// which are subtracted.
 pub fn meminfo(text: &str) -> Option<MemoryState> {
     let fields: BTreeMap<&str, u64> = text
         .lines()
@@ -62,8 +62,8 @@ pub fn meminfo(text: &str) -> Option<MemoryState> {
     })
 }
 
-/// The first line of `/proc/stat` (proc_stat(5)): user, nice, system, idle,
-/// iowait, irq, softirq, steal.
+/// Parses the first line of `/proc/stat` (proc_stat(5)): user, nice, system, idle, iowait,
+/// irq, softirq, steal.
 pub fn stat(text: &str) -> Option<CpuTicks> {
     let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let fields: Vec<u64> = line
@@ -82,7 +82,7 @@ pub fn stat(text: &str) -> Option<CpuTicks> {
     })
 }
 
-/// The line `size 4 <bytes>` of `arcstats`.
+/// Parses the line `size 4 <bytes>` of `arcstats`.
 pub(crate) fn arc_size(text: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let mut words = line.split_whitespace();

@@ -1,10 +1,9 @@
 //! A FreeBSD machine's disks.
 //!
-//! `geom disk list` describes the disks and says how often each is open;
-//! `sysctl -n kern.geom.conftxt` prints GEOM's tree of providers in one line
-//! each, children below their parent: level, class, name, size, sector size,
-//! then pairs of attribute and value. The tests run on the `geom disk list` of
-//! a FreeBSD 10.1 log and on trees put together after published ones; no
+//! `geom disk list` describes the disks and how often each is open; `sysctl -n kern.geom.conftxt`
+//! prints GEOM's tree of providers in one line each, children below their parents: level, class,
+//! name, size, sector size, then pairs of attribute and value. The tests run on the
+//! `geom disk list` of a FreeBSD 10.1 log and on trees put together after published ones; no
 //! FreeBSD machine was at hand.
 
 use super::Inventory;
@@ -14,7 +13,7 @@ use crate::{Disk, DiskKind, InventoryError, System, Use};
 use raidlab_shell::{Command, Target};
 use raidlab_units::SECTOR_BYTES;
 
-/// Looks at a FreeBSD machine.
+/// Takes the inventory of a FreeBSD machine.
 pub fn inventory(target: &dyn Target) -> Result<Inventory, InventoryError> {
     let geom = Command::reads("geom", ["disk", "list"]);
     let tree = Command::reads("sysctl", ["-n", "kern.geom.conftxt"]);
@@ -76,7 +75,7 @@ pub fn inventory(target: &dyn Target) -> Result<Inventory, InventoryError> {
     Ok(inventory)
 }
 
-/// The disks of `geom disk list`, and those of them that are open.
+/// Parses the disks of `geom disk list`, and those of them that are open.
 fn parse_disks(text: &str) -> (Vec<Disk>, Vec<Use>) {
     let mut disks: Vec<Disk> = Vec::new();
     let mut uses = Vec::new();
@@ -107,7 +106,7 @@ fn parse_disks(text: &str) -> (Vec<Disk>, Vec<Use>) {
                 disk.logical_sector_bytes = bytes;
                 disk.physical_sector_bytes = disk.physical_sector_bytes.max(bytes);
             }
-            // GEOM tells a drive's physical sector as its stripe.
+            // GEOM reports a drive's physical sector as its stripe.
             "Stripesize" => {
                 let bytes = number().unwrap_or(0);
                 disk.physical_sector_bytes = disk.physical_sector_bytes.max(bytes);
@@ -120,7 +119,7 @@ fn parse_disks(text: &str) -> (Vec<Disk>, Vec<Use>) {
             "descr" => disk.model = text(),
             "ident" => disk.serial = text(),
             "lunid" => disk.wwn = text(),
-            // 0 means that nothing turns.
+            // 0 means that the disk does not rotate.
             "rotationrate" => disk.rotational = number().map(|rate| rate > 0),
             "Mode" if value != "r0w0e0" => uses.push(Use::Open {
                 device: disk.device.clone(),
@@ -132,9 +131,9 @@ fn parse_disks(text: &str) -> (Vec<Disk>, Vec<Use>) {
     (disks, uses)
 }
 
-/// Partitions, labels and what is built of disks, from `kern.geom.conftxt`.
+/// Adds partitions, labels and devices built of disks, from `kern.geom.conftxt`.
 fn add_tree(disks: &mut Vec<Disk>, text: &str) {
-    // The provider last seen on each level: the parent of the next level's.
+    // The last provider on each level, which is the parent of the next level's.
     let mut path: Vec<String> = Vec::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -158,7 +157,7 @@ fn add_tree(disks: &mut Vec<Disk>, text: &str) {
                 disk.stable_ids.push(device.clone());
                 disk.stable_ids
                     .sort_by_key(|path| !path.starts_with("/dev/diskid/"));
-                // What lies on the label lies on the device.
+                // A layer that rests on the label rests on the device.
                 path.pop();
                 path.push(disk.device.clone());
             }
@@ -197,7 +196,7 @@ fn kind(class: &str, name: &str) -> DiskKind {
     }
 }
 
-/// `o 1048576` is where a partition begins; `file /disk.img` a vnode's file.
+/// Reads attributes: `o 1048576` is the start of a partition; `file /disk.img` a vnode's file.
 fn describe(disk: &mut Disk, attributes: &[&str]) {
     for pair in attributes.chunks_exact(2) {
         match (disk.kind, pair[0]) {
@@ -213,7 +212,7 @@ fn describe(disk: &mut Disk, attributes: &[&str]) {
     }
 }
 
-/// What rests on a device besides its partitions.
+/// The uses of a device by others that rest on it, besides its partitions.
 fn built(disks: &[Disk]) -> Vec<Use> {
     let uppers = disks.iter().filter(|disk| disk.kind == DiskKind::Built);
     uppers
@@ -226,7 +225,7 @@ fn built(disks: &[Disk]) -> Vec<Use> {
         .collect()
 }
 
-/// The imported pools. The module is looked for first: `zpool` would load it.
+/// The imported pools. The module is checked first, as `zpool` would load it.
 fn imported(target: &dyn Target) -> Result<Vec<(String, Vec<String>)>, InventoryError> {
     let module = Command::reads("kldstat", ["-q", "-m", "zfs"]);
     if optional_output(target, &module)?.is_none() {
@@ -236,7 +235,7 @@ fn imported(target: &dyn Target) -> Result<Vec<(String, Vec<String>)>, Inventory
     Ok(pools(&optional_output(target, &list)?.unwrap_or_default()))
 }
 
-/// The devices of the pool that holds the root.
+/// The devices of the pool with the root file system.
 fn root_pool(
     target: &dyn Target,
     inventory: &Inventory,

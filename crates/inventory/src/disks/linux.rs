@@ -1,4 +1,4 @@
-//! A Linux machine's disks.
+//! Inventory of a Linux machine's disks.
 
 use super::Inventory;
 use super::lsblk::{self, Listed};
@@ -8,7 +8,7 @@ use crate::{Disk, DiskKind, InventoryError, System, Use};
 use raidlab_shell::{Command, Target, TargetError};
 use std::collections::BTreeMap;
 
-/// Looks at a Linux machine.
+/// Takes the inventory of a Linux machine.
 pub fn inventory(target: &dyn Target) -> Result<Inventory, InventoryError> {
     let answer = target.run(&lsblk::command())?.stdout;
     let mut listed = lsblk::parse(&answer).map_err(|problem| InventoryError::Format {
@@ -38,7 +38,7 @@ pub fn inventory(target: &dyn Target) -> Result<Inventory, InventoryError> {
     Ok(inventory)
 }
 
-/// What `lsblk` does not tell of a device.
+/// Adds the properties of a device that `lsblk` does not report.
 fn describe(target: &dyn Target, disk: &mut Disk) -> Result<(), InventoryError> {
     let name = disk.kernel_name().replace('/', "!");
     let folder = format!("/sys/class/block/{name}");
@@ -76,9 +76,8 @@ fn describe(target: &dyn Target, disk: &mut Disk) -> Result<(), InventoryError> 
     Ok(())
 }
 
-/// The negotiated rate of the link that the disk hangs on: an ATA link's
-/// `sata_spd`, an NVMe function's PCI link (rate of a lane times lanes), or a
-/// USB device's `speed`.
+/// The negotiated rate of the disk's link: an ATA link's `sata_spd`, an NVMe function's PCI link
+/// (rate of a lane times lanes), or a USB device's `speed`.
 fn link_rate(target: &dyn Target, topology: &str) -> Result<Option<u64>, InventoryError> {
     let parts: Vec<&str> = topology.split('/').collect();
     let port = parts.iter().find_map(|part| part.strip_prefix("ata"));
@@ -107,7 +106,7 @@ fn link_rate(target: &dyn Target, topology: &str) -> Result<Option<u64>, Invento
     Ok(None)
 }
 
-/// `6.0 Gbps` in bits per second; in tenths, so that no float is needed.
+/// Parses `6.0 Gbps` into bits per second; in tenths, so that no float is needed.
 fn rate(text: &str, unit: &str, factor: u64) -> Option<u64> {
     let number = text.split_once(unit).filter(|_| !unit.is_empty());
     let number = number.map_or(text, |(number, _)| number).trim();
@@ -129,8 +128,8 @@ fn stable_ids(target: &dyn Target) -> Result<BTreeMap<String, Vec<String>>, Inve
     Ok(found)
 }
 
-/// A name with model and serial number says more than a number alone; names
-/// of LVM, md and file systems go away with what they name.
+/// The rank of a stable name: one with model and serial number is better than a number alone; names
+/// of LVM, md and file systems vanish with what they name.
 fn rank(path: &str) -> u8 {
     let name = path.trim_start_matches("/dev/disk/by-id/");
     let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
@@ -143,18 +142,18 @@ fn rank(path: &str) -> u8 {
     }
 }
 
-/// The file system whose mounts name all their devices, with colons between them, and have
-/// no number of a device of their own.
+/// The file system whose mounts list all their devices, separated by colons, and have no device
+/// number of their own.
 const BCACHEFS: &str = "bcachefs";
 
-/// Where the kernel shows what it exports by NVMe over Fabrics.
+/// The folder of the kernel's exports by NVMe over Fabrics.
 const SUBSYSTEMS: &str = "/sys/kernel/config/nvmet/subsystems";
 
 /// A file system or pool that spreads over several devices.
 struct Team {
-    /// `btrfs <uuid>` or `ZFS pool tank`.
+    /// The name: `btrfs <uuid>` or `ZFS pool tank`.
     name: String,
-    /// The devices that it is made of.
+    /// The devices of which it consists.
     devices: Vec<String>,
 }
 
@@ -181,8 +180,8 @@ fn teams(target: &dyn Target, mounts: &[Mount]) -> Result<Vec<Team>, InventoryEr
             devices: names.iter().map(|name| device_of(name)).collect(),
         });
     }
-    // The module lists a folder for each imported pool; the program is not
-    // called on the many machines without one.
+    // The module has a folder for each imported pool; the program is not called on the many
+    // machines without one.
     if !target.list("/proc/spl/kstat/zfs")?.is_empty() {
         let list = Command::reads("zpool", ["list", "-v", "-H", "-P", "-L"]);
         let text = optional_output(target, &list)?.unwrap_or_default();
@@ -194,8 +193,8 @@ fn teams(target: &dyn Target, mounts: &[Mount]) -> Result<Vec<Team>, InventoryEr
     Ok(found)
 }
 
-/// The pools of `zpool list -vHPL` with their devices: a pool's line begins
-/// with its name, those of its vdevs with a tab.
+/// Parses the pools of `zpool list -vHPL` with their devices: a pool's line begins with its name,
+/// those of its vdevs with a tab.
 pub(super) fn pools(text: &str) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     for line in text.lines() {
@@ -215,7 +214,7 @@ fn device_of(name: &str) -> String {
     format!("/dev/{}", name.replace('!', "/"))
 }
 
-/// The device that a mount is of, where it has one.
+/// The device of a mount, where it has one.
 fn device_mounted(
     target: &dyn Target,
     listed: &[Listed],
@@ -227,7 +226,7 @@ fn device_mounted(
     if let Some(one) = by_number {
         return Ok(Some(one.disk.device.clone()));
     }
-    // btrfs has no device number of its own: what was mounted says which.
+    // btrfs has no device number of its own: the source of the mount tells the device.
     if !mount.source.starts_with("/dev/") {
         return Ok(None);
     }
@@ -282,8 +281,8 @@ fn uses(
     Ok(uses)
 }
 
-/// Namespaces of NVMe over Fabrics. The kernel's target asks for none of its devices alone, so
-/// they could be opened by anybody (drivers/nvme/target/io-cmd-bdev.c, `nvmet_bdev_ns_enable`).
+/// The exports by NVMe over Fabrics. The kernel's target opens none of its devices exclusively, so
+/// other programs could open them (drivers/nvme/target/io-cmd-bdev.c, `nvmet_bdev_ns_enable`).
 fn exported(target: &dyn Target) -> Result<Vec<Use>, InventoryError> {
     let mut uses = Vec::new();
     for subsystem in target.list(SUBSYSTEMS)? {
@@ -303,8 +302,8 @@ fn exported(target: &dyn Target) -> Result<Vec<Use>, InventoryError> {
     Ok(uses)
 }
 
-/// ext4 and XFS show every device that the kernel has mounted, whichever
-/// namespace sees it.
+/// The devices that are mounted in other namespaces: ext4 and XFS list every device that the kernel
+/// has mounted, whichever namespace sees it.
 fn mounted_elsewhere(
     target: &dyn Target,
     listed: &[Listed],
@@ -328,7 +327,7 @@ fn mounted_elsewhere(
     Ok(())
 }
 
-/// Devices on which others rest: those built of them, and loop devices whose
+/// The uses of devices by others that rest on them: those built of them, and loop devices whose
 /// file is a device.
 fn held(target: &dyn Target, listed: &[Listed]) -> Result<Vec<Use>, InventoryError> {
     let mut uses = Vec::new();
@@ -356,7 +355,7 @@ fn held(target: &dyn Target, listed: &[Listed]) -> Result<Vec<Use>, InventoryErr
     Ok(uses)
 }
 
-/// The devices that `/` is mounted from, all members where it is spread.
+/// The devices that `/` is mounted from, all members where there are several.
 fn root_devices(
     target: &dyn Target,
     listed: &[Listed],

@@ -1,10 +1,9 @@
-//! The answer of `lsblk --json --bytes`.
+//! Parsing of the output of `lsblk --json --bytes`.
 //!
-//! Numbers and flags are JSON numbers and booleans since util-linux 2.33 and
-//! strings before; a device that rests on several others is printed below each
-//! of them. Both forms are taken, and a device is kept once with all it rests
-//! on. Only columns that util-linux 2.31 has are asked for: an older `lsblk`
-//! refuses a call that names a newer column.
+//! Numbers and flags are JSON numbers and booleans since util-linux 2.33 and strings before; a
+//! device that rests on several others is printed below each of them. Both forms are accepted, and
+//! a device is kept once with all that it rests on. Only columns of util-linux 2.31 are requested:
+//! an older `lsblk` refuses a call with a newer column.
 
 use crate::{Disk, DiskKind};
 use raidlab_shell::Command;
@@ -19,17 +18,17 @@ pub fn command() -> Command {
     Command::reads("lsblk", ["--json", "--bytes", "--output", COLUMNS])
 }
 
-/// A block device and its number, `8:16`.
+/// A block device with its number, `8:16`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// What `lsblk` says of it.
+    /// The device as `lsblk` describes it.
     pub disk: Disk,
-    /// Major and minor.
+    /// The major and minor number.
     pub device_number: String,
 }
 
-/// The devices, each once, in order of their first appearance; or what is
-/// wrong with the text.
+/// Parses the devices, each once, in order of their first appearance; the error is what is wrong
+/// with the text.
 pub fn parse(text: &str) -> Result<Vec<Listed>, String> {
     let root: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let Some(devices) = root.get("blockdevices").and_then(Value::as_array) else {
@@ -39,8 +38,8 @@ pub fn parse(text: &str) -> Result<Vec<Listed>, String> {
     for device in devices {
         found.take(device, None, 0)?;
     }
-    // lsblk calls bcache and DRBD disks too, as everything that it has no type for. A disk
-    // rests on nothing.
+    // lsblk also calls bcache and DRBD disks, as it has no type for them. A real disk rests on
+    // no other device.
     for Listed { disk, .. } in &mut found.listed {
         if disk.kind == DiskKind::Disk && !disk.on.is_empty() {
             disk.kind = DiskKind::Built;
@@ -49,7 +48,8 @@ pub fn parse(text: &str) -> Result<Vec<Listed>, String> {
     Ok(found.listed)
 }
 
-/// Deeper than any real stack of devices; ends a malicious answer.
+/// The largest depth, more than in any real stack of devices; it ends the parsing of
+/// a malicious answer.
 const DEEPEST: usize = 32;
 
 #[derive(Default)]
@@ -122,7 +122,7 @@ fn listed(entry: &Value, device: &str) -> Result<Listed, String> {
 
 fn kind(entry: &Value, device: &str) -> DiskKind {
     let name = device.trim_start_matches("/dev/");
-    // lsblk calls compressed memory a disk.
+    // lsblk lists compressed memory as a disk.
     if ["zram", "ram", "sr", "fd"]
         .iter()
         .any(|begins| name.starts_with(begins))
@@ -138,7 +138,7 @@ fn kind(entry: &Value, device: &str) -> DiskKind {
     }
 }
 
-/// `lsblk` names no transport for paravirtual disks.
+/// The transport of a paravirtual disk, for which `lsblk` has none.
 fn virtual_transport(device: &str) -> Option<String> {
     let known = [
         ("/dev/vd", "virtio"),
@@ -151,7 +151,7 @@ fn virtual_transport(device: &str) -> Option<String> {
     Some((*name).to_owned())
 }
 
-/// A field as trimmed text, if it says anything.
+/// A field as trimmed text, if it is not empty.
 fn text(entry: &Value, field: &str) -> Option<String> {
     let text = match entry.get(field)? {
         Value::String(text) => text.trim().to_owned(),

@@ -1,22 +1,22 @@
-//! `/proc/self/mountinfo` and `/proc/swaps`.
+//! Parsing of `/proc/self/mountinfo` and `/proc/swaps`.
 
 use crate::text::unescape;
 
 /// A line of `/proc/self/mountinfo` (proc(5)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// `8:1`; major 0 for file systems without a device of their own, btrfs
-    /// and ZFS among them.
+    /// The device number, `8:1`; major 0 for file systems without a device of their own, btrfs and
+    /// ZFS among them.
     pub device_number: String,
-    /// The folder that it is mounted on.
+    /// The folder on which it is mounted.
     pub at: String,
     /// The type of the file system: `ext4`.
     pub filesystem: String,
-    /// What was mounted: a device's path, a pool's data set.
+    /// The source of the mount: a device's path, a pool's data set.
     pub source: String,
 }
 
-/// The mounts, in the kernel's order; lines of another form are skipped.
+/// Parses the mounts, in the kernel's order; lines of another form are skipped.
 pub fn parse_mounts(mountinfo: &str) -> Vec<Mount> {
     mountinfo.lines().filter_map(parse_mount).collect()
 }
@@ -35,8 +35,8 @@ fn parse_mount(line: &str) -> Option<Mount> {
     })
 }
 
-/// The devices that `/proc/swaps` lists; swap files, which lie in mounted file
-/// systems, are left out.
+/// Parses the devices of `/proc/swaps`; swap files, which are in mounted file systems,
+/// are left out.
 pub(crate) fn parse_swaps(swaps: &str) -> Vec<String> {
     swaps
         .lines()
@@ -49,8 +49,8 @@ pub(crate) fn parse_swaps(swaps: &str) -> Vec<String> {
         .collect()
 }
 
-/// The members in `/proc/mdstat`, active or not: the kernel name of each, with
-/// the array and its level (`md0 (md raid1)`).
+/// Parses the members in `/proc/mdstat`, active or not: the kernel name of each, with the array and
+/// its level (`md0 (md raid1)`).
 pub(crate) fn parse_members(mdstat: &str) -> Vec<(String, String)> {
     let mut members = Vec::new();
     for line in mdstat.lines() {

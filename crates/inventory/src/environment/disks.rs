@@ -46,8 +46,9 @@ pub fn facts(
     Ok(())
 }
 
-/// For which latency of reads the kernel holds back writes (Linux `block/blk-wbt.c`). It depends
-/// on the kernel's configuration and on the scheduler, and shapes what md writes by itself.
+/// Adds the read latency for which the kernel throttles writes (Linux `block/blk-wbt.c`). It
+/// depends on the kernel's configuration and on the scheduler, and affects the writes that md
+/// makes by itself.
 fn throttling(target: &dyn Target, disk: &Disk, facts: &mut Facts) -> Result<(), InventoryError> {
     let path = format!("/sys/block/{}/queue/wbt_lat_usec", disk.kernel_name());
     let latency = text::optional_number(target, &path)?;
@@ -56,7 +57,7 @@ fn throttling(target: &dyn Target, disk: &Disk, facts: &mut Facts) -> Result<(),
     Ok(())
 }
 
-/// What the drive says of its health; nothing for one without SMART.
+/// Adds the health that the drive reports; nothing for one without SMART.
 fn health(
     target: &dyn Target,
     disk: &Disk,
@@ -65,7 +66,7 @@ fn health(
 ) -> Result<(), InventoryError> {
     let smart = match smart::smart(target, &disk.device) {
         Ok(Some(smart)) => smart,
-        // smartmontools before 7 know no JSON.
+        // smartmontools before 7 do not know JSON.
         Ok(None) | Err(InventoryError::Format { .. }) => return Ok(()),
         Err(error) => return Err(error),
     };

@@ -1,4 +1,4 @@
-//! The facts of a FreeBSD machine, nearly all from one call of `sysctl`.
+//! Facts of a FreeBSD machine, nearly all from one call of `sysctl`.
 
 use super::{Facts, Known, NAMES};
 use crate::InventoryError;
@@ -10,7 +10,7 @@ pub fn facts(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryErro
     let others = ["dev.cpu.0.freq", "vm.loadavg"];
     let told = || NAMES.iter().filter(|known| !known.variable.is_empty());
     let names = told().map(|known| known.variable).chain(others);
-    // Variables of modules that are not loaded make it end with 1.
+    // Variables of modules that are not loaded make `sysctl` end with 1.
     let command = Command::reads("sysctl", names).success(&[0, 1]);
     let text = target.run(&command)?.stdout;
     let values: BTreeMap<&str, &str> = text
@@ -27,7 +27,7 @@ pub fn facts(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryErro
         .and_then(|text| text.trim().parse::<u64>().ok());
     let hertz = frequency.and_then(|megahertz| megahertz.checked_mul(1_000_000));
     facts.maybe("cpu.frequency_hz", hertz, "sysctl dev.cpu.0.freq");
-    // `{ 0.12 0.20 0.18 }`
+    // The form is `{ 0.12 0.20 0.18 }`.
     let load = values
         .get("vm.loadavg")
         .and_then(|text| text.split_whitespace().nth(1));

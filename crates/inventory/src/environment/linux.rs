@@ -7,7 +7,7 @@ use crate::{InventoryError, System};
 use raidlab_shell::{Command, Target};
 use std::collections::BTreeSet;
 
-/// Collects all but those of disks.
+/// Collects all facts but those of disks.
 pub fn facts(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> {
     facts.add("os.kernel", "Linux", "uname -s");
     for known in NAMES.iter().filter(|known| !known.file.is_empty()) {
@@ -28,14 +28,14 @@ fn distribution(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryE
         line.map(|value| value.trim_start_matches('=').trim_matches('"').to_owned())
     };
     facts.maybe("os.name", field("NAME="), path);
-    // A rolling distribution has no number.
+    // A rolling distribution has no version number.
     let version = field("VERSION_ID=").or_else(|| field("PRETTY_NAME="));
     facts.maybe("os.version", version, path);
     Ok(())
 }
 
-/// systemd's judgement where it is installed (it ends with 1 for `none`), else
-/// what the hypervisor or the processor's flags say.
+/// Adds the kind of virtual machine: by systemd where it is installed (which ends with 1 for
+/// `none`), else by the hypervisor or the processor's flags.
 fn virtualisation(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> {
     let detect = Command::reads("systemd-detect-virt", [""; 0]).success(&[0, 1]);
     if let Some(said) = optional_output(target, &detect)? {
@@ -118,8 +118,8 @@ fn processors(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryErr
     Ok(())
 }
 
-/// The first core's frequency, which is `listed` in megahertz where nothing scales it, and
-/// the highest that it may have.
+/// Adds the first core's frequency, which is `listed` in megahertz where it is not scaled, and the
+/// highest possible one.
 fn frequencies(
     target: &dyn Target,
     listed: Option<String>,

@@ -3,22 +3,22 @@
 use raidlab_units::table;
 use std::sync::LazyLock;
 
-/// What is known of a name.
+/// The properties of a fact's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
     /// The name; `<device>` stands for a kernel name such as `sdb`.
     pub name: &'static str,
     /// The value's unit; empty for text and counts.
     pub unit: &'static str,
-    /// Whether a run may not be carried on once it has changed.
+    /// Whether a run may not be resumed once the fact has changed.
     pub stable: bool,
-    /// The file that is its value on Linux; empty where it takes more to find out.
+    /// The file with its value on Linux; empty where it is read in another way.
     pub file: &'static str,
-    /// The variable of `sysctl` that is its value on FreeBSD; empty as well.
+    /// The variable of `sysctl` with its value on FreeBSD; empty where it is read in another way.
     pub variable: &'static str,
 }
 
-/// All names, in the order in which facts are told.
+/// All names, in the order in which facts are reported.
 pub static NAMES: LazyLock<Vec<Known>> = LazyLock::new(|| {
     table(include_str!("names.txt"), |row: [&str; 6]| {
         let [stable, name, unit, file, variable, _] = row.map(|w| if w == "-" { "" } else { w });
@@ -37,8 +37,8 @@ pub static NAMES: LazyLock<Vec<Known>> = LazyLock::new(|| {
     })
 });
 
-/// The entry for a fact's name; a device's own name stands where the entry has
-/// `<device>`.
+/// Finds the entry for a fact's name; it may have a device's own name where the
+/// entry has `<device>`.
 #[must_use]
 pub fn known(name: &str) -> Option<&'static Known> {
     NAMES

@@ -1,9 +1,8 @@
-//! What jobs had left of their rate while something was copied or compared.
+//! The share of their rates that jobs keep during a resync, recovery or check.
 //!
-//! A job during which a sync ran from its first to its last moment is set against the
-//! same job without one: the same in all but its name, its seed and how long it ran. Of
-//! several the nearest before it counts, where there is none the first after it; one on
-//! a whole array before one on an array with a member less.
+//! A job during which a sync ran from start to end is compared with the same job without one: equal
+//! in all but name, seed and run time. Of several the nearest before it is used, or without one the
+//! first after it; one on a whole array is preferred to one on a degraded array.
 
 use super::template;
 use crate::experiment::{Experiment, PlannedJob};
@@ -14,7 +13,7 @@ use raidlab_workload::{JobGroup, JobSpec};
 /// The class of these rows.
 const CLASS: &str = "kept-during-rebuild";
 
-/// A row for each row of a job that has its like without a sync.
+/// A row for each row of a job that also ran without a sync.
 pub(crate) fn kept(experiment: &Experiment, bench: &str, rows: &[Measurement]) -> Vec<Measurement> {
     let job_of = |row: &Measurement| {
         let mut jobs = experiment.jobs();
@@ -65,7 +64,7 @@ pub(crate) fn kept(experiment: &Experiment, bench: &str, rows: &[Measurement]) -
         .collect()
 }
 
-/// Whether two jobs do the same.
+/// Whether two jobs do the same work.
 fn is_same(one: &PlannedJob, other: &PlannedJob) -> bool {
     match (one.work.group(), other.work.group()) {
         (Ok(one), Ok(other)) => shape(one) == shape(other),
@@ -77,7 +76,7 @@ fn is_same(one: &PlannedJob, other: &PlannedJob) -> bool {
     }
 }
 
-/// A group without what does not change its rate.
+/// A group without the parts that do not change its rate.
 fn shape(group: &JobGroup) -> JobGroup {
     let jobs = group.jobs.iter().map(|job| JobSpec {
         name: String::new(),

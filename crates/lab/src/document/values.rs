@@ -1,10 +1,9 @@
-//! What no value of any file may be, whatever its field.
+//! Checks of values that apply to all fields of all files.
 //!
-//! Files come from anywhere, and what they say goes far: into names of arrays, pools and
-//! files, into arguments of programs that run as root, onto terminals. So a character
-//! that acts instead of being shown, a line break in what is one line, a name that a
-//! program would take for an option or a path, and a number that is none are refused
-//! before anybody reads the fields.
+//! Files may come from anywhere, and their values end up in names of arrays, pools and files, in
+//! arguments of programs that run as root, and on terminals. So control characters, line breaks in
+//! one-line values, names that a program would take for an option or a path, and numbers that are
+//! not finite are refused before the fields are read.
 
 use super::{Document, FileError};
 use raidlab_store::text::acts;
@@ -17,19 +16,19 @@ use toml::de::{DeTable, DeValue};
 const LINES: &str = "description fio fio_job fitted_on note reason remark says source sources \
     statement text";
 
-/// Fields that name something.
+/// Fields that hold names.
 const NAMES: &str = "channel drive job name round suite";
 
-/// Fields that lead somewhere: to files, disks, machines.
+/// Fields that hold places: files, disks, machines.
 const PLACES: &str = "destination disk disks fio_file host published subject subjects";
 
-/// Letters of a name at most.
+/// The largest number of letters in a name.
 const LONGEST_NAME: usize = 100;
 
-/// Bytes of one text at most.
+/// The largest number of bytes in one text.
 const LONGEST_TEXT: usize = 1 << 20;
 
-/// Refuses what no value of a file may be: for files that other rooms read.
+/// Refuses values that no file may have, in files that other crates read.
 ///
 /// # Errors
 /// With the file's line and field. A text that is no TOML has no values.
@@ -38,11 +37,11 @@ pub fn check_values(file: &str, text: &str) -> Result<(), FileError> {
     Document { file, text }.check_values()
 }
 
-/// What is wrong with a value, and what would be right.
+/// An error of a value, and the remedy.
 type Wrong = (String, &'static str);
 
 impl Document {
-    /// Refuses values that no file may have, by [`check_values()`], with file and line.
+    /// Refuses values that no file may have, as [`check_values()`] does, with file and line.
     pub(super) fn check_values(&self) -> Result<(), FileError> {
         match DeTable::parse(&self.text) {
             Ok(table) => self.check_table(table.get_ref(), false),
@@ -89,7 +88,7 @@ impl Document {
         }
     }
 
-    /// An error at a place, if something is wrong there.
+    /// Turns a wrong value at a place into an error.
     pub(crate) fn hold(
         &self,
         span: Range<usize>,
@@ -124,7 +123,7 @@ fn shown(text: &str, may_act: impl Fn(char) -> bool) -> Result<(), Wrong> {
     }
 }
 
-/// A place that no program takes for an option.
+/// Checks a place: no program may take it for an option.
 fn check_place(place: &str) -> Result<(), Wrong> {
     if place.starts_with('-') {
         let what = format!("`{place}` begins as an option");
@@ -133,7 +132,7 @@ fn check_place(place: &str) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// A name that no program takes for an option, a path or nothing.
+/// Checks a name: no program may take it for an option or a path, and it is not empty.
 pub(crate) fn check_name(name: &str) -> Result<(), Wrong> {
     let wrong = |what: &str, remedy| Err((format!("the name `{name}` {what}"), remedy));
     if name.trim() != name || name.is_empty() {

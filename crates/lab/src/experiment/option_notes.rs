@@ -1,12 +1,12 @@
-//! What the user should know of fio's options in the jobs of a run.
+//! Notes for the user on fio's options in the jobs of a run.
 
 use super::Experiment;
 use raidlab_units::grouped;
 use std::collections::BTreeSet;
 
-/// Options of fio that do not do what their words say in the jobs of these experiments. Each
-/// is said once, with the first of its places. `modelled`: the model runs the jobs, so what
-/// it makes of options is said as well.
+/// Notes on options of fio that do not do what their names say in the jobs of these experiments.
+/// Each is given once, with its first place. `modelled`: the model runs the jobs, so its treatment
+/// of options is noted as well.
 #[must_use]
 pub fn option_notes(experiments: &[Experiment], modelled: bool) -> Vec<String> {
     let mut known = BTreeSet::new();

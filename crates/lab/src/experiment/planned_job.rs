@@ -10,9 +10,9 @@ use std::ops::Deref;
 /// A job as this subject's host runs it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedJob {
-    /// Position among the suite's jobs, from 0.
+    /// The position among the suite's jobs, from 0.
     pub sequence: u32,
-    /// The suite's job, but fio's jobs in it have this host's way of queueing.
+    /// The suite's job, where fio's jobs have this host's way of queueing.
     pub job: Job,
 }
 
@@ -31,23 +31,23 @@ impl PlannedJob {
         self.work.group().map_or(&[], |group| &group.jobs)
     }
 
-    /// Requests in flight at most, over everything that runs together; 1 where
-    /// that is not known.
+    /// The largest number of requests in flight, over everything that runs together; 1 where that
+    /// is not known.
     #[must_use]
     pub fn queue_depth(&self) -> u32 {
         let depth: u32 = self.jobs().iter().map(JobSpec::queue_depth).sum();
         depth.max(1)
     }
 
-    /// Jobs with a place of their own that run together: what a person would
-    /// call streams. Threads that only make up a queue depth count as one.
+    /// The number of streams: jobs with a region of their own that run together. Threads that only
+    /// make up a queue depth count as one.
     #[must_use]
     pub fn streams(&self) -> u32 {
         u32::try_from(self.jobs().len()).unwrap_or(u32::MAX).max(1)
     }
 
-    /// Whether it reads, writes, discards, and flushes between: the operations that get a
-    /// row.
+    /// The operations that get a row: reads, writes, discards, and flushes between them, as far as
+    /// the job does them.
     #[must_use]
     pub fn operations(&self) -> Vec<Operation> {
         let reads = self.jobs().iter().any(JobSpec::reads);
@@ -69,7 +69,7 @@ impl PlannedJob {
         operations
     }
 
-    /// The cell that it fills.
+    /// The cell that the job fills.
     #[must_use]
     pub fn cell(&self, experiment: &Experiment) -> Cell {
         Cell {

@@ -1,4 +1,4 @@
-//! What a suite's subject and jobs become in an experiment.
+//! The conversion of a suite's subjects and jobs into those of an experiment.
 
 use super::{IN_SYNC, PlannedJob, PlannedStep};
 use crate::host::QueueStyle;
@@ -6,8 +6,8 @@ use crate::subject::Subject;
 use crate::suite::{Begin, Event, EventKind, Job, QueueRule, Rounds, Step, Suite};
 use raidlab_store::Setting;
 
-/// Makes an array begin as the suite wants it to: by its settings where members
-/// are equal as they are, else by a wait.
+/// The steps by which an array begins in the suite's state: by settings where members are already
+/// equal, else by a wait.
 pub(super) fn first_sync(begin: Begin, blank: bool, subject: &mut Subject) -> Vec<PlannedStep> {
     let Some(build) = &mut subject.build else {
         return Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn first_sync(begin: Begin, blank: bool, subject: &mut Subject) -> Ve
     }
 }
 
-/// What takes members out before the first step, if any are to be.
+/// The steps that remove members before the first step, if any are to be removed.
 pub(super) fn removals(subject: &Subject) -> Vec<PlannedStep> {
     if subject.removed.is_empty() {
         return Vec::new();
@@ -46,8 +46,8 @@ pub(super) fn removals(subject: &Subject) -> Vec<PlannedStep> {
         .collect()
 }
 
-/// The suite's steps for this subject, up to the first that it cannot do: one that is a
-/// single disk, or has no redundancy, has no member to take out.
+/// The suite's steps for this subject, up to the first that it cannot do: one that is a single
+/// disk, or has no redundancy, has no member that could be removed.
 pub(super) fn suite_steps(suite: &Suite, subject: &Subject, queue: QueueStyle) -> Vec<PlannedStep> {
     let whole = !subject.can_lose_a_member();
     let mut steps = Vec::new();
@@ -79,7 +79,7 @@ pub(super) fn suite_steps(suite: &Suite, subject: &Subject, queue: QueueStyle) -
     steps
 }
 
-/// A suite's job as a host runs it.
+/// Turns a suite's job into one for a host.
 fn plan_job(job: &Job, sequence: &mut u32, host: QueueStyle) -> PlannedJob {
     let queue = match job.queue {
         QueueRule::Fio => None,

@@ -30,7 +30,7 @@ struct RawClass {
     accuracy: Spanned<Vec<Spanned<Accuracy>>>,
 }
 
-/// Which way a figure is better. All figures are rates.
+/// The direction in which a figure is better. All figures are rates.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Better {
@@ -149,7 +149,7 @@ fn read_classes(document: &Document, raw: Vec<RawClass>) -> Result<Vec<Class>, F
     Ok(classes)
 }
 
-/// Checks what is claimed of a class with these jobs.
+/// Checks the claimed accuracies of a class with these jobs.
 fn check_accuracy(
     document: &Document,
     all: &Spanned<Vec<Spanned<Accuracy>>>,
@@ -172,10 +172,11 @@ fn check_accuracy(
     Ok(())
 }
 
-/// How far a printed figure can be trusted.
+/// The reliabilities of a printed figure.
 const RELIABILITIES: [&str; 2] = ["rounded", "disputed"];
 
-/// Figures that something can be compared with, and what is said of them.
+/// Checks that a cell's figures can be compared with others, and that what is said about them
+/// has a figure.
 fn check_figures(document: &Document, raw: &RawCell) -> Result<(), FileError> {
     let (log, article) = (raw.log.as_ref(), raw.article.as_ref());
     let nothing = "nothing can be compared with a rate of 0 or less";

@@ -76,10 +76,10 @@ struct RawZfs {
     compression_ratio: Option<Spanned<f64>>,
 }
 
-/// Requests of a rebuild in flight at most.
+/// The largest number of a rebuild's requests in flight.
 const DEEPEST: u32 = 1 << 16;
 
-/// Fields that belong into the table of how a real system builds the subject.
+/// Fields that belong in the table of how a real system builds the subject.
 const RESERVED: [Reserved; 7] = [
     ("level", "put it into [build]"),
     ("levels", "write one file for each subject"),
@@ -147,8 +147,8 @@ impl Subject {
     }
 }
 
-/// The same file with these settings in the place of those of the one system that it
-/// is built by, and with the suite as their source.
+/// The same file with the settings of its one build system replaced by these, and with the suite
+/// as their source.
 ///
 /// # Errors
 /// When there is no such system, or more than one.
@@ -157,7 +157,7 @@ pub(super) fn built_otherwise(
     settings: toml::Table,
     suite: &str,
 ) -> Result<Document, FileError> {
-    // Mistakes of the file itself are told at their own lines.
+    // Errors of the file itself are reported at their own lines.
     document.decode::<RawSubject>(&RESERVED)?;
     let syntax = |message: String| document.error(0..0, Problem::Syntax(message));
     let mut file: toml::Table =
@@ -228,7 +228,7 @@ fn check_kind(document: &Document, raw: &RawSubject) -> Result<(), FileError> {
             kind == SubjectKind::ZfsMirror,
         ),
     ];
-    // A pool's labels and a real array's metadata lie where their systems put them.
+    // The places of a pool's labels and a real array's metadata are decided by their systems.
     let placed = matches!(kind, SubjectKind::Disk | SubjectKind::Mirror);
     let offset = raw.data_offset.as_ref().map(Spanned::span);
     let metadata = raw.metadata.as_ref().map(Spanned::span);
@@ -273,8 +273,8 @@ fn array_level(document: &Document, raw: &RawSubject) -> Result<Option<MdLevel>,
     }
 }
 
-/// Refuses settings that the system would refuse, at the first that it names if it names one:
-/// no bench would get so far, and the model would not know of it.
+/// Refuses settings that the real system would refuse, at the first setting that its error names,
+/// if any: benches would find out late, and the model not at all.
 fn check_settings(document: &Document, build: &Spanned<ArraySpec>) -> Result<(), FileError> {
     let Err(refused) = build.get_ref().check_settings() else {
         return Ok(());
@@ -288,7 +288,7 @@ fn check_settings(document: &Document, build: &Spanned<ArraySpec>) -> Result<(),
     Err(document.invalid(start..start + 1, what, remedy))
 }
 
-/// Checks that there is a policy of this name, which takes this parameter.
+/// Checks that a policy of this name exists and takes this parameter.
 fn check_read_policy(
     document: &Document,
     policy: Option<&Spanned<String>>,
@@ -308,7 +308,7 @@ fn check_read_policy(
         .map_err(|error| document.invalid(policy.span(), in_one_line(&error), remedy))
 }
 
-/// A pool chooses between its members as its release does.
+/// Checks that a pool's read policy is the one that its release has.
 fn check_selection(
     document: &Document,
     release: ZfsRelease,
@@ -372,7 +372,7 @@ fn read_recovery(document: &Document, raw: Spanned<RawRecovery>) -> Result<Recov
     })
 }
 
-/// The checkpoint rule; reads below the checkpoint need one.
+/// Reads the checkpoint rule; reads below the checkpoint need one.
 fn read_checkpoint(
     document: &Document,
     raw: &RawRecovery,
@@ -402,10 +402,10 @@ fn read_checkpoint(
     }
 }
 
-/// Limits of a throttle are rates of at least 1 KiB/s.
+/// The lowest limit of a throttle, 1 KiB/s.
 const LEAST_RATE: Bytes = Bytes(1024);
 
-/// The throttle with the limits that its rule needs.
+/// Reads the throttle with the limits that its rule needs.
 fn read_throttle(document: &Document, raw: &RawRecovery) -> Result<Throttle, FileError> {
     let limits = [raw.minimum.as_ref(), raw.maximum.as_ref()];
     for limit in limits.into_iter().flatten() {

@@ -1,12 +1,11 @@
-//! What a subject goes on without.
+//! The redundancy of a subject: how many members it can lose.
 
 use super::{Subject, SubjectKind};
 use raidlab_systems::ArraySpec;
 use raidlab_systems::array::md::MdLevel;
 
 impl Subject {
-    /// Whether it goes on without one of its members: not a single disk, not md's
-    /// linear and RAID 0.
+    /// Whether the subject can lose a member: a single disk and md's linear and RAID 0 cannot.
     #[must_use]
     pub(crate) fn can_lose_a_member(&self) -> bool {
         let bare = matches!(
@@ -16,12 +15,12 @@ impl Subject {
         self.kind != SubjectKind::Disk && !bare
     }
 
-    /// Whether it is md's with a bitmap.
+    /// Whether the subject is an array of md with a bitmap.
     pub(crate) fn has_bitmap(&self) -> bool {
         matches!(&self.build, Some(ArraySpec::Md(md)) if md.has_bitmap())
     }
 
-    /// How many of its `members` may be gone at a time, at most; with which of them it goes on
+    /// The largest number of its `members` that may be missing at a time; which ones
     /// is another matter.
     pub(crate) fn may_miss(&self, members: usize) -> usize {
         let build = self.build.as_ref().filter(|_| self.can_lose_a_member());
@@ -30,8 +29,8 @@ impl Subject {
         most.map_or(all_but_one, |most| most.min(all_but_one))
     }
 
-    /// Why it cannot go on with `gone` of its `members` taken out, whichever they are; `None`:
-    /// it may be able to.
+    /// The reason why it cannot work with any `gone` of its `members` removed; `None` if it may
+    /// be able to.
     pub(crate) fn cannot_miss(&self, gone: usize, members: usize) -> Option<String> {
         let most = self.may_miss(members);
         let name = &self.name;

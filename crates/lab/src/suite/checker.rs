@@ -1,4 +1,4 @@
-//! Whether a suite's steps can happen in their order.
+//! Checks that a suite's steps are possible in their order.
 
 use super::step::ReadStep;
 use super::{Event, EventKind, Job};
@@ -8,7 +8,7 @@ use crate::subject::{Subject, SubjectKind};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Where a member is while the steps are gone through.
+/// The state of a member while the steps are checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Present,
@@ -16,8 +16,7 @@ enum Place {
     Removed,
 }
 
-/// Goes through the steps as each subject's array would and refuses what
-/// cannot happen.
+/// Simulates the steps on each subject's array, and refuses impossible ones.
 pub(super) struct Checker<'a> {
     document: &'a Document,
     arrays: Vec<Array<'a>>,
@@ -28,14 +27,14 @@ pub(super) struct Checker<'a> {
 /// A subject's members.
 struct Array<'a> {
     subject: &'a Subject,
-    /// Its place among the suite's subjects.
+    /// The position among the suite's subjects.
     place: usize,
     members: Vec<Place>,
 }
 
 impl<'a> Checker<'a> {
-    /// All of a subject's members are in its array but those that its entry
-    /// removes. `are_alike`: every step is for all subjects.
+    /// Begins with all of a subject's members in its array but those that its entry removes.
+    /// `are_alike`: every step is for all subjects.
     pub(super) fn new(
         document: &'a Document,
         disks: usize,
@@ -59,7 +58,7 @@ impl<'a> Checker<'a> {
         let subjects = subjects.iter().enumerate().filter(in_arrays);
         let mut arrays: Vec<Array<'a>> = subjects.map(array).collect();
         if are_alike {
-            // Equal arrays make equal mistakes.
+            // Equal arrays give equal errors.
             arrays.dedup_by(|one, other| {
                 let may_miss = |array: &Array<'_>| array.subject.may_miss(array.members.len());
                 one.members == other.members && may_miss(one) == may_miss(other)
@@ -73,11 +72,10 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Takes the next step, whose jobs, event or wait are for these subjects, by
-    /// their places.
+    /// Checks the next step, whose jobs, event or wait are for these subjects, by their positions.
     ///
     /// # Errors
-    /// When it cannot happen.
+    /// When the step is impossible.
     pub(super) fn check(
         &mut self,
         step: &ReadStep,
@@ -154,7 +152,7 @@ impl<'a> Checker<'a> {
 }
 
 impl Array<'_> {
-    /// Something happens to a member; or what is wrong, and the remedy.
+    /// Applies an event to a member; the error is what is wrong, and the remedy.
     fn take(&mut self, event: Event) -> Result<(), (String, String)> {
         let count = self.members.len();
         let index = usize::from(event.member);

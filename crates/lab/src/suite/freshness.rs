@@ -1,18 +1,16 @@
-//! Whether a job reads what the job before it has just written.
+//! Finds jobs that read what the job before them has just written.
 //!
-//! What was written a moment ago is still in somebody's memory: the page
-//! cache's, ZFS's, the controller's, the drive's. A read of it may measure
-//! that memory. So two steps that follow each other at once are looked at: a
-//! job that writes a region (fio's offsets and sizes, the files that another tool
-//! is given), then one that reads part of it. A wait or any other step between them is taken for
-//! enough. Random writes for a time are not counted: which few of the region's
-//! blocks are fresh, nobody knows.
+//! Data written a moment ago may still be in memory: the page cache's, ZFS's, the controller's, the
+//! drive's. A read of it may measure that memory. So pairs of adjacent steps are checked: a job
+//! that writes a region (fio's offsets and sizes, the files that another tool is given), then one
+//! that reads part of it. A wait or any other step between them is taken for enough. Random writes
+//! for a time are not counted, as it is unknown which few of the region's blocks are fresh.
 
 use super::Work;
 use raidlab_tools::Tool;
 use raidlab_workload::{FioJobs, JobGroup, JobSpec};
 
-/// What a job reads and writes, as far as its text tells.
+/// The regions that a job reads and writes, as far as its text tells.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Footprint {
     reads: Vec<Region>,
@@ -22,15 +20,15 @@ pub(super) struct Footprint {
 /// A part of a device or file, from one byte to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Region {
-    /// fio's jobs without a file's name all have the same one: none.
+    /// The name of the file; empty for all of fio's jobs without one.
     file: String,
     start: u64,
     end: u64,
 }
 
 impl Footprint {
-    /// That of a job; `group` is what fio's text says, with examples in the
-    /// place of what depends on the machine.
+    /// The footprint of a job; `group` is fio's text as read, with examples in the place of values
+    /// that depend on the machine.
     pub(super) fn of(work: &Work, group: Option<&JobGroup>) -> Self {
         match work {
             Work::Tool { name, arguments } => {
@@ -92,7 +90,7 @@ impl Footprint {
     }
 }
 
-/// What the user is told of the jobs that read what was just written.
+/// The remark for the user on jobs that read what was just written.
 pub(super) fn remark(jobs: &[String]) -> Option<String> {
     let quoted: Vec<String> = jobs.iter().map(|job| format!("`{job}`")).collect();
     let (noun, reads) = match jobs.len() {

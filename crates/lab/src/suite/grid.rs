@@ -1,12 +1,12 @@
-//! Grids: suites that describe more than one run takes.
+//! Grids: suites with more combinations than one run takes.
 //!
-//! The entries of `subjects` and the steps may have a matrix each. What a subject's
-//! combination says of it are its *axes*, by which steps choose their subjects: `for`.
-//! Where an entry says `draw`, a run takes so many of its matrix's combinations, and
-//! where a step does, each of its subjects takes so many of the step's jobs. Which,
-//! says the number of the draw: it seeds a stream, of which each entry, and each
-//! subject at each step, forks its own by name, so that one more entry changes nothing
-//! of what the others draw. Nothing is taken twice, and the grid's order stays.
+//! The entries of `subjects` and the steps may have a matrix each. The values in a subject's
+//! combination are its *axes*, by which steps choose their subjects: `for`. Where an entry has
+//! `draw`, a run takes so many of its matrix's combinations, and where a step has it, each of
+//! its subjects takes so many of the step's jobs. The number of the draw decides which: it seeds
+//! a stream, of which each entry, and each subject at each step, forks its own by name, so that
+//! one more entry does not change what the others draw. Nothing is taken twice, and the grid's
+//! order is kept.
 
 use super::matrix::{Combination, RawMatrix};
 use super::step::{RawFor, RawStep, ReadStep};
@@ -16,23 +16,23 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 
-/// What a subject's combination says of it.
+/// The axes of a subject: the values in its combination, by their keys.
 type Axes = BTreeMap<String, String>;
 
 /// The subjects' axes, and the draw.
 pub(super) struct Grid<'a> {
     document: &'a Document,
     number: u64,
-    /// Whether an entry or a step has anything drawn.
+    /// Whether an entry or a step has `draw`.
     draws: Cell<bool>,
-    /// Every value of every key, of combinations that were not drawn too.
+    /// All values of every key, also of combinations that were not drawn.
     known: BTreeMap<String, BTreeSet<String>>,
-    /// Of each subject that is taken, with its name.
+    /// The name and axes of each subject that is taken.
     subjects: Vec<(String, Axes)>,
 }
 
 impl<'a> Grid<'a> {
-    /// The grid of a suite, of which this draw is taken.
+    /// Creates the grid of a suite with the draw of this number.
     pub(super) fn new(document: &'a Document, number: u64) -> Self {
         Self {
             document,
@@ -48,12 +48,12 @@ impl<'a> Grid<'a> {
         self.draws.get().then_some(self.number)
     }
 
-    /// Whether its subjects differ in what is done with them.
+    /// Whether steps can tell its subjects apart.
     pub(super) fn has_axes(&self) -> bool {
         self.subjects.iter().any(|(_, axes)| !axes.is_empty())
     }
 
-    /// How many subjects are taken.
+    /// The number of subjects that are taken.
     pub(super) fn subjects(&self) -> usize {
         self.subjects.len()
     }
@@ -77,18 +77,17 @@ impl<'a> Grid<'a> {
         Ok(self.choose(&format!("subjects {name}"), all, count))
     }
 
-    /// A subject of a combination is taken.
+    /// Adds a subject made by a combination.
     pub(super) fn add(&mut self, name: &str, combination: &Combination) {
         let axes = combination.values();
         let axes = axes.map(|(key, value)| (key.to_owned(), value)).collect();
         self.subjects.push((name.to_owned(), axes));
     }
 
-    /// For each job of a step, or for its event or wait, which subjects do it, by
-    /// their places.
+    /// The subjects, by their positions, that do each job of a step, or its event or wait.
     ///
     /// # Errors
-    /// When a key or a value is nobody's, or nothing, or more than there is, is drawn.
+    /// When no subject has a key or a value, or when nothing, or more than there is, is drawn.
     pub(super) fn doers(
         &self,
         raw: &RawStep,
@@ -126,7 +125,7 @@ impl<'a> Grid<'a> {
         Ok(doers)
     }
 
-    /// Each key is some subject's, and each value one that its key has somewhere.
+    /// Checks that each key is one of the subjects' axes, and that each value occurs for its key.
     fn check_known(&self, chosen: &RawFor, combinations: &[Combination]) -> Result<(), FileError> {
         for (key, values) in chosen {
             let Some(known) = self.known.get(key.get_ref()) else {
@@ -146,7 +145,7 @@ impl<'a> Grid<'a> {
         Ok(())
     }
 
-    /// How many of `all` combinations are to be drawn, at least 1.
+    /// The number of `all` combinations to be drawn, at least 1.
     fn count(
         &self,
         draw: &Spanned<u32>,
@@ -169,7 +168,7 @@ impl<'a> Grid<'a> {
         Ok(count)
     }
 
-    /// So many of these at most, none twice, in the order that they have.
+    /// Draws at most so many of these, none twice, in their original order.
     fn choose<T>(&self, who: &str, all: Vec<T>, count: usize) -> Vec<T> {
         let mut stream = Stream::new(self.number).fork(who, 0);
         let mut places: Vec<usize> = (0..all.len()).collect();
@@ -185,7 +184,7 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// Whether a subject has for each key one of the values.
+/// Whether a subject has one of the values for each key.
 fn is_for(chosen: &RawFor, combination: &Combination, axes: &Axes) -> bool {
     chosen.iter().all(|(key, values)| {
         let values = values.get_ref().values();

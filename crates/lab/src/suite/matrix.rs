@@ -1,5 +1,4 @@
-//! One step or subject that stands for many: one for each combination of some
-//! values.
+//! Matrices: one step or subject that stands for many, one for each combination of some values.
 //!
 //! `matrix = { bs = ["4k", "1m"], iodepth = [1, 8] }` makes four jobs of a
 //! step, in the order in which the table is written, its last key changing
@@ -15,7 +14,7 @@ use toml::Spanned;
 /// A matrix as written.
 pub(super) type RawMatrix = BTreeMap<Spanned<String>, Spanned<Vec<Value>>>;
 
-/// A value, put into the text as it is.
+/// A value, which is inserted into the text as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged, expecting = "expected a list of texts or of whole numbers")]
 pub(super) enum Value {
@@ -32,11 +31,10 @@ impl fmt::Display for Value {
     }
 }
 
-/// The most entries that a matrix may make, more than anybody means.
+/// The largest number of entries that a matrix may make.
 const MOST: usize = 10_000;
 
-/// What one job or subject of a matrix has in the place of each key; nothing
-/// without a matrix.
+/// The values of a matrix's keys for one job or subject; empty without a matrix.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Combination(Vec<(String, Value)>);
 
@@ -55,7 +53,7 @@ impl Combination {
         self.values().fold(text.to_owned(), replace)
     }
 
-    /// The same in all texts of a setting; one that is nothing but a key in braces
+    /// A setting with the keys replaced in all its texts; a text that is only a key in braces
     /// becomes that key's value, a number where the matrix has a number.
     pub(super) fn apply_to(&self, setting: &toml::Value) -> toml::Value {
         match setting {
@@ -79,7 +77,7 @@ impl Combination {
     }
 }
 
-/// All combinations in order; for no matrix the one of nothing.
+/// All combinations in order; without a matrix a single empty one.
 ///
 /// # Errors
 /// When a key is no name, is a placeholder's name or has no values, or when

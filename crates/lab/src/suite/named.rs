@@ -1,12 +1,12 @@
-//! Names in a suite that lead to other files.
+//! Errors of names in a suite that lead to other files.
 
 use crate::catalogue::{Kind, LoadError};
 use crate::document::Document;
 use raidlab_units::PathError;
 use std::ops::Range;
 
-/// A name or path that leads nowhere is the suite's mistake, at its line; what helps with it
-/// is what helps with files of its kind.
+/// Turns the error of a name or path that leads nowhere into the suite's error, at its line, with
+/// the remedy for files of that kind.
 pub(super) fn named_at(
     document: &Document,
     span: Range<usize>,

@@ -47,7 +47,7 @@ struct RawRounds {
     track: Spanned<String>,
 }
 
-/// Fields that people look for where they are not.
+/// Fields that people expect in other places than their own.
 fn reserved() -> Vec<Reserved> {
     let called = Tool::all().iter().filter(|tool| !tool.has_jobs());
     // No key can end in `++`.
@@ -60,13 +60,13 @@ fn reserved() -> Vec<Reserved> {
         .collect()
 }
 
-/// Rounds below this many have no window of five.
+/// The fewest rounds: with less there is no window of five.
 const FEWEST_ROUNDS: u32 = 5;
-/// A run with more takes longer than its disks live.
+/// The most repetitions of a run: more take longer than its disks live.
 pub const MOST_REPETITIONS: u32 = 1000;
-/// Members of an array at most.
+/// The largest number of an array's members.
 const MOST_DISKS: usize = 256;
-/// The most rounds that a suite may ask for, more than anybody waits for.
+/// The most rounds that a suite may ask for.
 const MOST_ROUNDS: u32 = 1000;
 
 impl Suite {
@@ -143,7 +143,7 @@ impl Suite {
     }
 }
 
-/// Where a suite names other files, and where its steps stand.
+/// The places in a suite that name other files, and those of its steps.
 fn places(document: &Document, raw: &RawSuite, steps: Vec<String>) -> Places {
     let disks = raw.disks.get_ref().iter();
     Places {
@@ -183,7 +183,7 @@ fn read_steps(
     Ok(built)
 }
 
-/// A suite has disks, and not too many.
+/// Checks that a suite has disks, and not too many.
 fn check_count<T>(document: &Document, disks: &Spanned<Vec<T>>) -> Result<(), FileError> {
     let (what, remedy) = match disks.get_ref().len() {
         0 => ("no disks".to_owned(), "name one preset for each member"),
@@ -193,7 +193,7 @@ fn check_count<T>(document: &Document, disks: &Spanned<Vec<T>>) -> Result<(), Fi
     Err(document.invalid(disks.span(), what, remedy))
 }
 
-/// How often everything is done.
+/// Reads the number of repetitions.
 fn read_repetitions(
     document: &Document,
     repetitions: Option<&Spanned<u32>>,
@@ -231,28 +231,27 @@ fn read_published(
         .map_err(|error| named_at(document, entry.span(), Kind::Published, error))
 }
 
-/// Puts steps together: jobs that follow each other and name the same rounds
-/// become one step.
+/// Assembles steps: adjacent jobs that name the same rounds become one step.
 struct Builder<'a> {
     document: &'a Document,
     tables: &'a BTreeMap<Spanned<String>, RawRounds>,
     steps: Vec<Step>,
-    /// Where each of them stands in the file.
+    /// The place of each step in the file.
     places: Vec<String>,
-    /// Of each subject the places of the steps that are for it.
+    /// The positions of the steps for each subject.
     own: Vec<BTreeSet<usize>>,
-    /// What the step before did, for each subject.
+    /// The footprint of the previous step, for each subject.
     before: Vec<Footprint>,
     /// Jobs that read what was just written.
     fresh: Vec<String>,
 }
 
-/// A suite's steps, put together.
+/// A suite's steps, assembled.
 struct Built {
     steps: Vec<Step>,
-    /// Where each of them stands in the file.
+    /// The place of each step in the file.
     places: Vec<String>,
-    /// Of each subject the places of the steps that are for it; none where all are for all.
+    /// The positions of the steps for each subject; empty where all are for all.
     own: Vec<BTreeSet<usize>>,
     remarks: Vec<String>,
 }
@@ -316,7 +315,7 @@ impl<'a> Builder<'a> {
         self.steps.push(step);
     }
 
-    /// A step that reads and writes nothing.
+    /// Adds a step that reads and writes nothing.
     fn pass(&mut self, step: Step, doers: &[BTreeSet<usize>]) {
         for doers in doers {
             for &place in doers {

@@ -1,6 +1,5 @@
-//! Where a suite's disks lie: an entry of `disks` is a preset's name or path, or a
-//! table that also says which part of which drive a member is, and on which
-//! channel that drive hangs.
+//! The regions of a suite's disks: an entry of `disks` is a preset's name or path, or a table that
+//! also has the part of a drive that a member is, and that drive's channel.
 
 use crate::document::{Document, FileError};
 use crate::settings::Size;
@@ -11,49 +10,50 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
 use toml::Spanned;
 
-/// A page: what regions begin and end at.
+/// The size of a page, of which the bounds of regions are multiples.
 const UNIT: u64 = 4096;
 
-/// Which part of which modelled drive a member is. Benches with real disks do not
-/// look at it.
+/// The part of a modelled drive that a member is. Benches with real disks ignore it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Region {
-    /// Members that name the same drive share its arm; empty: a drive of its own.
+    /// The name of the drive: members with the same one share its arm; empty for a drive
+    /// of its own.
     pub drive: String,
-    /// Drives that name the same channel share a cable that carries one command at
-    /// a time; empty: a way of its own.
+    /// The name of the channel: drives with the same one share a cable that carries one command at
+    /// a time; empty for a channel of its own.
     pub channel: String,
-    /// A bus that all data of its drives cross.
+    /// The bus that all data of the drive cross, if any.
     pub bus: Option<Bus>,
-    /// Where on the drive the member begins.
+    /// The start of the member on the drive.
     pub start: Bytes,
-    /// How much of it it has; `None`: all from there on.
+    /// The size of the member; `None` for the rest of the drive.
     pub size: Option<Bytes>,
-    /// Sectors of 512 bytes by which it begins further on: 63 behind an old partition table.
+    /// The number of 512-byte sectors by which the start is shifted: 63 after an
+    /// old partition table.
     pub first_sector: u64,
-    /// What a solid-state drive went through before: a name that the disk model knows;
-    /// empty: as the model begins by itself.
+    /// The earlier use of a solid-state drive: a state that the disk model knows; empty for
+    /// the model's default.
     pub state: String,
 }
 
-/// A bus that drives share. Members that name the same one say the same of it.
+/// A bus that drives share. Members that name the same bus must describe it alike.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bus {
-    /// The name that entries of `disks` call it by.
+    /// The name of the bus in entries of `disks`.
     pub name: String,
-    /// What it carries in all, or in each direction if it is not half duplex; above 0.
+    /// The rate of the bus, in total if half duplex, else in each direction; above 0.
     #[serde(deserialize_with = "rate")]
     pub bytes_per_second: Bytes,
-    /// Whether both directions share that rate; else each of them has it.
+    /// Whether both directions share that rate; otherwise each of them has it.
     #[serde(default)]
     pub half_duplex: bool,
-    /// What a command takes of the bus beside its data, microseconds.
+    /// The time that a command takes of the bus beside its data, microseconds.
     #[serde(default)]
     pub command_us: u32,
 }
 
-/// A size above 0.
+/// Reads a size above 0.
 fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
     let size = Size::deserialize(deserializer)?.0;
     if size.0 == 0 {
@@ -63,7 +63,7 @@ fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
 }
 
 impl Region {
-    /// In words; empty for a whole drive with a way of its own.
+    /// The region in words; empty for a whole drive on a channel of its own.
     pub(crate) fn in_words(&self) -> String {
         let mut words = Vec::new();
         match self.size {
@@ -113,8 +113,7 @@ pub(super) struct RawRegion {
     state: String,
 }
 
-/// Read by hand for the same reason as subjects: an untagged enum forgets where a
-/// mistake is.
+/// Written by hand for the same reason as subjects: an untagged enum loses the place of an error.
 impl<'de> Deserialize<'de> for RawDisk {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Reader;
@@ -203,7 +202,7 @@ fn read_region(document: &Document, raw: &RawRegion) -> Result<Region, FileError
     })
 }
 
-/// What two members of one drive cannot both be, and what would help.
+/// The contradiction between two members of one drive, and the remedy.
 fn contradiction(
     (one, first): (&String, &Region),
     (other, second): (&String, &Region),

@@ -1,10 +1,8 @@
-//! Which subjects a suite compares, on which of its disks and with which file
-//! systems.
+//! The selection of a suite's subjects, with their disks and file systems.
 //!
-//! An entry of `subjects` is a subject's name or path, or a table around it
-//! that gives it a name of its own, some of the suite's disks, members that
-//! are taken out before the first step, settings of what is built in the place of its
-//! own, and file systems of its own. With a matrix it stands for many ([`super::grid`]).
+//! An entry of `subjects` is a subject's name or path, or a table around it with another name, some
+//! of the suite's disks, members that are removed before the first step, other build settings, and
+//! other file systems. With a matrix it stands for many ([`super::grid`]).
 
 use super::grid::Grid;
 use super::matrix::{Combination, RawMatrix, combinations};
@@ -46,19 +44,18 @@ pub(super) struct RawTable {
     filesystems: Option<Spanned<Vec<Spanned<RawFileSystem>>>>,
 }
 
-/// Which of the suite's disks are a subject's members.
+/// A subject's members among the suite's disks, as written.
 pub(super) enum RawMembers {
     /// The disks at these positions of the suite's list, in this order.
     Listed(Vec<Spanned<u16>>),
-    /// The first ones, so many; a key of the matrix in braces, or a number.
+    /// The first disks, so many: a key of the matrix in braces, or a number.
     First(String),
 }
 
 /// An entry of `filesystems`; `None` is the raw array.
 pub(super) struct RawFileSystem(Option<FileSystemSpec>);
 
-/// Reads by hand what could be an untagged enum: those forget where in the
-/// table a mistake is.
+/// Written by hand in place of an untagged enum, which loses the place of an error in the table.
 impl<'de> Deserialize<'de> for RawSelection {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Reader;
@@ -138,7 +135,7 @@ impl<'de> Deserialize<'de> for RawFileSystem {
 /// The file systems in their order, each once.
 ///
 /// # Errors
-/// When there is none, or one comes twice.
+/// When there is none, or one is listed twice.
 pub(super) fn read_filesystems(
     document: &Document,
     entries: Option<&Spanned<Vec<Spanned<RawFileSystem>>>>,
@@ -173,8 +170,7 @@ pub(super) fn read_filesystems(
 /// Loads the subjects; each has a name of its own.
 ///
 /// # Errors
-/// When a subject cannot be loaded, comes twice, or asks for members that are
-/// not there.
+/// When a subject cannot be loaded, is listed twice, or names members that do not exist.
 pub(super) fn read_subjects(
     context: Context<'_>,
     entries: &Spanned<Vec<Spanned<RawSelection>>>,
@@ -215,7 +211,7 @@ pub(super) fn read_subjects(
     Ok(subjects)
 }
 
-/// The subject of an entry with what the entry says of it.
+/// Loads the subject of an entry with the entry's settings.
 fn read_subject(
     context: Context<'_>,
     entry: &Spanned<RawSelection>,
@@ -260,7 +256,7 @@ fn read_subject(
     Ok(subject)
 }
 
-/// Gives a subject what its entry says of it.
+/// Applies an entry's settings to a subject.
 fn select(
     document: &Document,
     table: &RawTable,
@@ -311,7 +307,7 @@ fn select(
     Ok(())
 }
 
-/// Gives a subject's members what its entry says of their queues.
+/// Applies an entry's queue settings to a subject's members.
 fn set_queues(
     context: Context<'_>,
     table: &RawTable,
@@ -349,8 +345,8 @@ fn set_queues(
     Ok(())
 }
 
-/// A time that the kernel's tunable can hold. It needs a unit: that file has microseconds, and a
-/// time without one is in seconds elsewhere.
+/// Reads a time that the kernel's tunable can hold. The unit is required: the tunable is in
+/// microseconds, but elsewhere a time without a unit is in seconds.
 fn microseconds(text: &str) -> Result<Nanos, String> {
     if text.ends_with(|letter: char| letter.is_ascii_digit()) {
         return Err(format!("`{text}` has no unit"));
@@ -362,7 +358,7 @@ fn microseconds(text: &str) -> Result<Nanos, String> {
     }
 }
 
-/// The first disks, so many.
+/// The positions of the first disks, so many.
 fn first(
     document: &Document,
     entry: &Spanned<RawMembers>,
@@ -378,7 +374,7 @@ fn first(
     })
 }
 
-/// Positions below `count`, each once.
+/// Checks that positions are below `count` and listed once.
 fn distinct(
     document: &Document,
     entries: &[Spanned<u16>],

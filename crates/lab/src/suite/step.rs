@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
 
-/// Which subjects a step is for, as written: key by key the values that it takes.
+/// The subjects that a step is for, as written: for each key the values that it takes.
 pub(super) type RawFor = BTreeMap<Spanned<String>, Spanned<OneOrSeveral>>;
 
 #[derive(Deserialize)]
@@ -74,7 +74,7 @@ enum OneOrMany {
     Many(Vec<String>),
 }
 
-/// What `event` may be.
+/// The values of `event`.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum RawEvent {
@@ -86,7 +86,7 @@ enum RawEvent {
 }
 
 impl RawEvent {
-    /// What happens to a member; `None`: it is the whole array's.
+    /// The event of a member; `None` for an event of the whole array.
     const fn of_member(self) -> Option<EventKind> {
         match self {
             Self::Fail => Some(EventKind::Fail),
@@ -98,7 +98,7 @@ impl RawEvent {
     }
 }
 
-/// What `wait` may be.
+/// The values of `wait`.
 enum RawWait {
     Time(Nanos),
     SyncDone,
@@ -121,7 +121,7 @@ impl<'de> Deserialize<'de> for RawWait {
     }
 }
 
-/// Something that happens while a job runs, as written.
+/// An event during a job, as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawTimedEvent {
@@ -131,15 +131,15 @@ struct RawTimedEvent {
     member: Spanned<u16>,
 }
 
-/// A step as read, with the place to blame for what other steps make of it.
+/// A step as read, with its place in the file for errors that depend on other steps.
 pub(super) enum ReadStep {
     Jobs {
         jobs: Vec<(Job, Footprint)>,
-        /// What each of them has of the step's matrix.
+        /// The combination of the step's matrix for each job.
         combinations: Vec<Combination>,
         /// The place of the job's name in the file.
         named: Range<usize>,
-        /// Where the member of each of the jobs' events stands.
+        /// The places of the members in the jobs' events.
         members: Vec<Range<usize>>,
     },
     Event(Event, Range<usize>),
@@ -147,20 +147,20 @@ pub(super) enum ReadStep {
     Wait(Wait),
 }
 
-/// The suite whose entries are read, and where what they name is found.
+/// The suite whose entries are read, and where the files that they name are found.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
-    /// Where subjects and job files are looked for.
+    /// The files in which subjects and job files are looked for.
     pub(super) files: &'a Files,
     pub(super) document: &'a Document,
-    /// Relative paths start here.
+    /// The folder from which relative paths start.
     pub(super) folder: &'a Path,
     /// The suite's name.
     pub(super) suite: &'a str,
 }
 
 impl RawStep {
-    /// The places of what only a job has.
+    /// The places of fields that only jobs have.
     fn of_jobs(&self) -> impl Iterator<Item = Range<usize>> {
         [
             self.title.as_ref().map(Spanned::span),
@@ -181,7 +181,7 @@ impl RawStep {
         .flatten()
     }
 
-    /// Whether not all subjects do all of it.
+    /// Whether some subjects do not do all of the step.
     pub(super) fn is_for_some(&self) -> bool {
         self.draw.is_some() || self.for_subjects.is_some()
     }
@@ -355,7 +355,7 @@ fn read_job(
     Ok((job, footprint))
 }
 
-/// What a job runs.
+/// Reads the tool that a job runs.
 fn read_work(
     context: Context<'_>,
     raw: &RawStep,
@@ -402,7 +402,7 @@ fn read_work(
     Ok((work, footprint))
 }
 
-/// What fio is told, and where that stands.
+/// Reads the text for fio, with its place in the file.
 fn read_fio_text(
     context: Context<'_>,
     raw: &RawStep,
@@ -447,7 +447,7 @@ fn read_fio_text(
     }
 }
 
-/// The events within a job, and where their members stand.
+/// Reads the events within a job, with the places of their members.
 fn read_events(
     document: &Document,
     raw: &RawStep,

@@ -1,4 +1,4 @@
-//! Reading a job whose tool is called word by word.
+//! Reading a job whose tool is called with words as they are.
 
 use super::Work;
 use super::matrix::Combination;

@@ -1,4 +1,4 @@
-//! `raidlab assemble`: puts an array together and serves it in the background.
+//! The command `raidlab assemble`: it puts an array together and serves it in the background.
 
 use super::control::status;
 use super::serve::Assembling;
@@ -11,11 +11,11 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// How often is looked whether the server listens.
+/// The time between two looks whether the server listens.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How many connections may end without an answer: a server whose start fails takes some
-/// time to its end.
+/// The number of connections that may end without an answer: a server that fails to start takes
+/// some time to end.
 const MAXIMUM_UNANSWERED: u32 = 100;
 
 /// Arguments of `raidlab assemble`.
@@ -60,14 +60,14 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log)
-        // Ctrl-C in this terminal is not meant for it.
+        // Ctrl-C in this terminal must not reach the server.
         .process_group(0)
         .spawn()
         .map_err(start_failed)?;
     let said = || std::fs::read_to_string(&log_path).unwrap_or_default();
     let mut unanswered = 0;
     let status = loop {
-        // It answers when it has said everything and serves.
+        // The server answers when it has said everything and serves.
         let asked = ControlClient::connect(&control).map(|mut client| status(&mut client));
         if let Ok(Ok(status)) = asked {
             break status;
@@ -92,7 +92,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     output::print(&format!("{said}state {} {}\n", status.state, status.health))
 }
 
-/// What a server has said that ended: what came before its error, and that.
+/// Parts the messages of a server that ended into those before its error, and the error.
 fn parted(said: &str) -> (&str, &str) {
     const WORD: &str = "error: ";
     match said.rfind(&format!("\n{WORD}")) {
@@ -101,7 +101,7 @@ fn parted(said: &str) -> (&str, &str) {
     }
 }
 
-/// The server could not be started.
+/// The error that the server could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot start the server")]
 struct StartError(#[source] std::io::Error);

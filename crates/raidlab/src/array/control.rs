@@ -13,13 +13,13 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often an array is asked while waiting.
+/// The time between two questions to an array while waiting.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What stands before the name of an array that is served beside this one.
+/// The word before the name of an array that is served beside this one.
 const INNER: &str = "array:";
 
-/// How long a member may wait for its recovery before it is said that none begins.
+/// The time that a member may wait for its recovery before it is said that none begins.
 const BEGINNING: Duration = Duration::from_secs(10);
 
 /// The array that a command is for.
@@ -39,10 +39,10 @@ impl Which {
         control_path(&self.array).map_err(Failure::usage)
     }
 
-    /// Speaks to it.
+    /// Connects to the array's control socket.
     ///
     /// # Errors
-    /// When nobody serves it.
+    /// When no server answers there.
     pub fn connect(&self) -> Result<ControlClient, Failure> {
         let path = self.path()?;
         ControlClient::connect(&path).map_err(|error| {
@@ -55,7 +55,7 @@ impl Which {
     }
 }
 
-/// The names of the arrays whose sockets in this folder somebody answers at, in order.
+/// The names of the arrays that are served by sockets in this folder, in order.
 fn served(folder: Option<&Path>) -> Vec<String> {
     let sockets = folder.and_then(|folder| std::fs::read_dir(folder).ok());
     let mut names: Vec<String> = sockets
@@ -173,7 +173,7 @@ pub struct StopArguments {
     which: Which,
 }
 
-/// Why the array does not do it.
+/// The failure of an array's refusal.
 fn refused(error: ClientError) -> Failure {
     Failure::new(Kind::Run, error)
 }
@@ -192,7 +192,7 @@ pub fn status(client: &mut ControlClient) -> Result<StatusReport, Failure> {
 /// Shows an array.
 ///
 /// # Errors
-/// When nobody serves it.
+/// When it is not served.
 pub fn detail(arguments: &DetailArguments) -> Result<(), Failure> {
     let status = status(&mut arguments.which.connect()?)?;
     if !arguments.json {
@@ -205,7 +205,7 @@ pub fn detail(arguments: &DetailArguments) -> Result<(), Failure> {
 /// Changes an array.
 ///
 /// # Errors
-/// When nobody serves it or it refuses; changes before that one were made.
+/// When it is not served or it refuses; changes before that one were made.
 pub fn manage(arguments: &ManageArguments) -> Result<(), Failure> {
     let requests = requests(arguments)?;
     if requests.is_empty() {
@@ -225,7 +225,7 @@ pub fn manage(arguments: &ManageArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A change as it was asked for.
+/// A change in the words in which it was asked for.
 fn shown(request: &ControlRequest) -> String {
     use ControlRequest as Request;
     match request {
@@ -307,9 +307,9 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
     Ok(requests)
 }
 
-/// A device of the array: what is here under that name goes by its whole path, which
-/// leads the server to the same file from its own folder; all else, a number or a file
-/// that is gone, by the word itself.
+/// The name of a device of the array as it is sent: a file that is here under that name goes by its
+/// whole path, which leads the server to the same file from its own folder; all else, a number or a
+/// file that is gone, by the word itself.
 fn known(word: &str) -> Result<String, Failure> {
     let path = Path::new(word);
     if path.exists() {
@@ -318,8 +318,8 @@ fn known(word: &str) -> Result<String, Failure> {
     Ok(word.to_owned())
 }
 
-/// A device that the array is to get: one that cannot be had is found out before the array is
-/// told of any.
+/// The name of a device that the array is to get: one that cannot be used is found out before the
+/// array is told of any.
 fn new_device(path: &Path) -> Result<String, Failure> {
     if !path.to_str().is_some_and(|name| name.starts_with(INNER)) {
         look_at(path)?;
@@ -327,15 +327,15 @@ fn new_device(path: &Path) -> Result<String, Failure> {
     device(path)
 }
 
-/// A device as the server knows it: `array:NAME`, or a path, for which the
-/// server may have another working folder.
+/// The name by which the server knows a device: `array:NAME`, or a path, for which the server may
+/// have another working folder.
 fn device(path: &Path) -> Result<String, Failure> {
     if let Some(name) = path.to_str().filter(|name| name.starts_with(INNER)) {
         return Ok(name.to_owned());
     }
     let whole = std::path::absolute(path).map_err(Failure::usage)?;
     whole.into_os_string().into_string().map_err(|_| {
-        // What is sent is JSON, and another name would be another device.
+        // The message is JSON, and a changed name would be another device.
         let words = format!(
             "the server cannot be told of {}: it is no UTF-8",
             visible_path(path)
@@ -347,8 +347,8 @@ fn device(path: &Path) -> Result<String, Failure> {
 /// Waits for the end of syncs.
 ///
 /// # Errors
-/// When nobody serves the array, the time is over, or a member waits for a recovery and none
-/// begins for some time.
+/// When the array is not served, the time is over, or a member waits for a recovery and none begins
+/// for some time.
 pub fn wait(arguments: &WaitArguments) -> Result<(), Failure> {
     let begun = Instant::now();
     let mut client = arguments.which.connect()?;
@@ -386,7 +386,7 @@ pub fn wait(arguments: &WaitArguments) -> Result<(), Failure> {
 /// Stops an array.
 ///
 /// # Errors
-/// When nobody serves it.
+/// When it is not served.
 pub fn stop(arguments: &StopArguments) -> Result<(), Failure> {
     let mut client = arguments.which.connect()?;
     client.ask(&ControlRequest::Stop).map_err(refused)?;
@@ -398,12 +398,12 @@ pub fn stop(arguments: &StopArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A share as `12.5 %`.
+/// Formats a share as `12.5 %`.
 pub fn percent(part: u64, whole: u64) -> String {
     format!("{:.1} %", part as f64 / whole.max(1) as f64 * 100.0)
 }
 
-/// The state for people.
+/// The state of an array for people.
 pub fn words(status: &StatusReport) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {

@@ -1,4 +1,4 @@
-//! `raidlab create`: makes an array of files or devices.
+//! The command `raidlab create`: it makes an array of files or devices.
 
 mod bitmap;
 mod content;
@@ -27,13 +27,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long inner arrays may take to stop.
+/// The time that inner arrays may take to stop.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How one consents to the loss of what is on the members.
+/// The words on how to consent to the loss of the members' content.
 const CONSENTS: &str = "`--run` consents";
 
-/// The word for a member that is not there.
+/// The word for a missing member.
 const MISSING: &str = "missing";
 
 /// What keeps parity and data in step through a crash.
@@ -171,13 +171,13 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         Some(BitmapWord::File(path)) => Some(path),
         _ => None,
     };
-    // Whoever uses the file, as a member or as another array's bitmap, would lose it.
+    // Another user of the file, as a member or as an array's bitmap, would lose it.
     let old_file = bitmap.filter(|path| path.exists() && !arguments.dry_run);
     let bitmap_claim = old_file.map(|path| claim(path)).transpose()?;
     let lost = what_is_lost(&claimed, bitmap).filter(|_| !arguments.run);
     if arguments.dry_run {
         output::print(&format!("{report}nothing was written\n"))?;
-        // As without the option, where nobody can be asked.
+        // The answer is that without the option, where the user cannot be asked.
         let refused = |lost| Failure::words(Kind::Usage, lost).help(CONSENTS);
         return lost.map_or(Ok(()), |lost| Err(refused(lost)));
     }
@@ -199,7 +199,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     output::print(&report)
 }
 
-/// What is to be written, where all that was asked for in words has room.
+/// Plans the new array, and checks that a log that was asked for by name has room.
 fn planned(
     arguments: &Arguments,
     spec: &CreateSpec,
@@ -221,7 +221,7 @@ fn log_room(member: &PlannedMember) -> Option<Sectors> {
     (room >= LEAST_LOG_AREA).then_some(room)
 }
 
-/// Why there is no such array; of which member, in words of the one who named it.
+/// The failure for an array that cannot be made; the member at fault is named as the user named it.
 fn not_made(error: CreateError, claimed: &[Option<Member>]) -> Failure {
     let named = |index: usize| {
         let member = claimed.get(index).and_then(Option::as_ref);
@@ -251,8 +251,7 @@ fn not_made(error: CreateError, claimed: &[Option<Member>]) -> Failure {
     Failure::words(Kind::Usage, words).help(help)
 }
 
-/// Claims the members, and starts those that are arrays; nothing is written to
-/// them if nothing shall be.
+/// Claims the members, and starts those that are arrays; nothing is written to them in a dry run.
 fn claim_all(
     arguments: &Arguments,
     devices: &[Named],
@@ -356,8 +355,8 @@ fn specification(arguments: &Arguments) -> Result<CreateSpec, Failure> {
     })
 }
 
-/// The host in the array's name. This one's is left out where it has no place, as mdadm does;
-/// one that was asked for is not.
+/// The host in the array's name. This machine's own is left out where it has no place, as mdadm
+/// does; one that was asked for is not.
 fn host(arguments: &Arguments) -> Result<String, Failure> {
     let Some(host) = &arguments.homehost else {
         return Ok(host_name());
@@ -373,7 +372,7 @@ fn host(arguments: &Arguments) -> Result<String, Failure> {
 fn write(member: &Member, writes: &[raidlab_metadata::create::Write]) -> Result<(), Failure> {
     let failed = |source| Failure::write_file(member.path(), source);
     for write in writes {
-        // A superblock must not be there before what it speaks of is.
+        // A superblock must not be there before the data that it speaks of.
         let written = member.write_all_at(&write.bytes, write.offset.0);
         written.map_err(failed)?;
         member.flush().map_err(failed)?;
@@ -381,7 +380,7 @@ fn write(member: &Member, writes: &[raidlab_metadata::create::Write]) -> Result<
     Ok(())
 }
 
-/// No member is named twice.
+/// Checks that no member is named twice.
 fn check_members(arguments: &Arguments) -> Result<(), Failure> {
     let words = [MISSING, "[", "]"].map(Path::new);
     let files = arguments.devices.iter().map(PathBuf::as_path);

@@ -1,9 +1,9 @@
-//! Members as they are named: files, block devices, and `[ ... ]`, the array that
+//! The members as the command line names them: files, block devices, and `[ ... ]`, the array that
 //! those between the brackets make.
 //!
-//! The brackets are words of their own, and may stand within each other; a file
-//! called `[` is `./[`. An array so named is put together and started in this
-//! process, before the one whose member it is.
+//! The brackets are words of their own, and may stand within each other; a file called `[` is
+//! `./[`. An array so named is put together and started in this process, before the one whose
+//! member it is.
 
 use super::serve::not_assembled;
 use crate::failure::{Failure, Kind};
@@ -13,19 +13,19 @@ use raidlab_serve::member::Member;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Arrays may lie so deep in each other.
+/// The depth to which arrays may lie in each other.
 const MAXIMUM_DEPTH: usize = 8;
 
-/// A member as it is named.
+/// A member as the command line names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
     /// A file or block device.
     File(PathBuf),
-    /// The array that these make.
+    /// The array that the members between two brackets make.
     Array(Vec<Self>),
 }
 
-/// Finds the brackets.
+/// Parses the brackets.
 ///
 /// # Errors
 /// When they do not match, or nothing is between them.
@@ -61,8 +61,8 @@ pub fn named(words: &[PathBuf]) -> Result<Vec<Named>, Failure> {
     }
 }
 
-/// For arrays that run for a moment only, while their metadata are read or
-/// written. `log`: they keep their write log.
+/// A nest for arrays that run for a moment only, while their metadata are read or written. With
+/// `log` they keep their write log.
 #[must_use]
 pub fn brief_nest(log: bool) -> Arc<Nest> {
     Nest::new(ServeOptions {
@@ -72,22 +72,22 @@ pub fn brief_nest(log: bool) -> Arc<Nest> {
     })
 }
 
-/// How members are opened, and the arrays among them started.
+/// The way in which members are opened, and the arrays among them started.
 pub struct Opening<'a> {
     /// The arrays of this process, where arrays that are members live too.
     pub nest: &'a Arc<Nest>,
     /// The options with which arrays among the members are assembled.
     pub how: &'a AssembleOptions,
-    /// Opens a file or block device.
+    /// The function that opens a file or block device.
     pub file: &'a dyn Fn(&Path) -> Result<Member, Failure>,
 }
 
 impl Opening<'_> {
-    /// Opens a member; `report` sees what each array is made of.
+    /// Opens a member; `report` is called with the assembly of each array.
     ///
     /// # Errors
-    /// When a device cannot be used, or the devices between two brackets do not
-    /// make an array that may be started.
+    /// When a device cannot be used, or the devices between two brackets do not make an array that
+    /// may be started.
     pub fn open(
         &self,
         named: &Named,

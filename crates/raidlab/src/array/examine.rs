@@ -1,4 +1,4 @@
-//! `raidlab examine`: what a member's metadata say.
+//! The command `raidlab examine`: it shows a member's metadata.
 
 use super::devices::{Named, Opening, brief_nest, named};
 use super::{Bare, host_name, look_at};
@@ -83,7 +83,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     last.map_or(Ok(()), Err)
 }
 
-/// What is printed of a device: at once, or with the others in the end.
+/// The output for a device: printed at once, or together with the others in the end.
 enum Shown {
     Text(String),
     Brief(Box<MemberMetadata>),
@@ -93,7 +93,7 @@ fn one(arguments: &Arguments, member: &Member, name: &str, host: &str) -> Result
     if arguments.bitmap
         && let Ok(file) = read_bitmap(member)
     {
-        // A file of its own begins with the bitmap.
+        // A file with an external bitmap begins with the bitmap.
         return Ok(Shown::Text(examine_bitmap(&file.bitmap, name)));
     }
     let size = member.size().to_bytes();
@@ -109,7 +109,8 @@ fn one(arguments: &Arguments, member: &Member, name: &str, host: &str) -> Result
     };
     let (metadata, fault) = examine_member(&mut Bare(member), size).map_err(refused)?;
     if let Some(source) = fault {
-        // Shown as mdadm shows it; who reads lists and areas takes what is there for true.
+        // Damaged metadata are shown as mdadm shows them; readers of lists and areas take
+        // them for true.
         if arguments.brief || arguments.bitmap || arguments.bad_blocks {
             return Err(refused(source));
         }
@@ -144,7 +145,7 @@ fn text(
     }
 }
 
-/// A device without usable metadata.
+/// The error that a device has no usable metadata.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot examine {name}")]
 struct ExamineError {
@@ -153,7 +154,7 @@ struct ExamineError {
     source: ProbeError,
 }
 
-/// A device whose metadata are shown, though not sound.
+/// The error that a device's metadata were shown, though they are not sound.
 #[derive(Debug, thiserror::Error)]
 #[error("{name} is damaged: no array takes it")]
 struct DamagedError {

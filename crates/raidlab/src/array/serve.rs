@@ -1,4 +1,4 @@
-//! `raidlab serve`: an array, a single file or a modelled disk over NBD.
+//! The command `raidlab serve`: it serves an array, a single file or a modelled disk over NBD.
 
 mod client_log;
 mod doors;
@@ -27,12 +27,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use ublk::{BlockDevice, UblkArguments};
 
-/// How long clients and members are waited for at the end.
+/// The time for which clients and members are waited for at the end.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often is looked whether it shall end.
+/// The time between two looks whether the server shall end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What only an array has.
+/// Options that only an array has.
 const OF_ARRAYS: [&str; 9] = [
     "devices",
     "force",
@@ -44,7 +44,7 @@ const OF_ARRAYS: [&str; 9] = [
     "read_policy",
     "control",
 ];
-/// What only arrays and files have.
+/// Options that only arrays and files have.
 const OF_MEMBERS: [&str; 5] = [
     "readonly",
     "backend",
@@ -53,11 +53,12 @@ const OF_MEMBERS: [&str; 5] = [
     "member_timeout",
 ];
 
-/// What is served without a model. clap does not ask for what an option requires where
+/// Options for exports without a model. clap does not ask for what an option requires where
 /// something is named that rules the required one out.
 const NO_MODEL: [&str; 4] = ["file", "null", "memory", "devices"];
 
-/// Headings of the help; without one an option stands under that of the flattened group before.
+/// The heading of options in the help; without one an option stands under that of the
+/// flattened group before.
 const OTHERS: &str = "In the place of an array";
 const CLIENTS: &str = "Clients";
 
@@ -166,9 +167,9 @@ pub struct Arguments {
     control: Option<PathBuf>,
 }
 
-/// Something that is served, and what is done with it at the end.
+/// A thing that is served, and its treatment at the end.
 pub(super) enum Served {
-    /// And the arrays that are its members.
+    /// An array, and the arrays that are its members.
     Array(Arc<ArrayExport>, Arc<Nest>),
     Disk(Arc<DiskExport>),
     Other(Arc<dyn Export>),
@@ -184,16 +185,16 @@ impl Served {
     }
 }
 
-/// Serves until it shall end.
+/// Serves until the server shall end.
 ///
 /// # Errors
-/// When a device cannot be used, the devices do not make an array that may be
-/// started, or nobody can listen there.
+/// When a device cannot be used, the devices do not make an array that may be started, or it is
+/// impossible to listen there.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     arguments.ublk.prepare()?;
     let stop = interrupt::listen()?;
-    // An array that has begun has thrown members out, taken others by force and grown. So what
-    // can be wrong with its doors is found out before.
+    // An array that has begun has thrown members out, taken others by force and grown. So errors of
+    // its doors are found out before.
     let named = arguments.name.as_deref();
     let named = named.map(|name| Doors::open(arguments, name)).transpose()?;
     let (prepared, default_name) = prepare(arguments)?;
@@ -224,7 +225,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(device) = &device {
         output::say(&format!("  as {}", visible_path(device.path())));
     }
-    // Who is answered there finds all of the above said, and everything served.
+    // A client that is answered there finds all of the above said, and everything served.
     if let (Served::Array(array, _), Some(control)) = (&served, &mut control) {
         let controlled = Arc::clone(array) as Arc<dyn Controlled>;
         let controlled = match &device {
@@ -249,7 +250,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Something that is to be served.
+/// A thing that is to be served.
 pub(super) enum Prepared {
     /// An array that has not begun, and the arrays that are its members.
     Array(Box<Assembled>, Arc<Nest>),
@@ -284,7 +285,7 @@ fn prepare(arguments: &Arguments) -> Result<(Prepared, String), Failure> {
     Ok((Prepared::Other(served), name))
 }
 
-/// Starts what is no array.
+/// Starts an export that is no array.
 fn start(arguments: &Arguments) -> Result<(Served, String), Failure> {
     if let Some(path) = &arguments.file {
         return Ok((arguments.assembling.file(path)?, "file".to_owned()));
@@ -315,15 +316,14 @@ fn start(arguments: &Arguments) -> Result<(Served, String), Failure> {
         .help("name the members of an array, or --file, --model, --null or --memory"))
 }
 
-/// Deletes the block device, answers what is in flight, then stops what is
-/// served.
+/// Deletes the block device, answers the requests in flight, then stops the export.
 fn end(
     device: Option<&BlockDevice>,
     server: Server,
     control: Option<ControlServer>,
     served: Served,
 ) -> Result<(), Failure> {
-    // If it does not end by itself, it does when the array takes no more.
+    // A device that does not end by itself does when the array takes no more.
     let deleted = device.map_or(Ok(()), |device| device.stop(PATIENCE));
     if !server.shut_down(PATIENCE) {
         output::say("warning: a client's requests were not answered in time");
@@ -334,7 +334,7 @@ fn end(
             if !(array.wait_until_stopped(PATIENCE) && nest.stop(PATIENCE)) {
                 let words = "the array could not be stopped in time; it is recovered when it is \
                              assembled again";
-                // Going, it would be waited for without end.
+                // Dropping it would wait for it without end.
                 std::mem::forget(served);
                 return Err(Failure::words(Kind::Run, words));
             }

@@ -1,7 +1,7 @@
-//! `raidlab watch`: a served array, second by second.
+//! The command `raidlab watch`: it shows a served array, second by second.
 //!
-//! On a terminal the table is drawn over itself; elsewhere each look is printed
-//! below the one before, so that it can be kept.
+//! On a terminal the table is drawn over itself; elsewhere each look is printed below the one
+//! before, so that it can be kept.
 
 use super::control::{Which, percent, status};
 use crate::failure::Failure;
@@ -33,7 +33,7 @@ pub struct Arguments {
 /// Shows a served array second by second, until it is stopped.
 ///
 /// # Errors
-/// When nobody serves the array.
+/// When the array is not served.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let stop = interrupt::listen()?;
     let mut client = arguments.which.connect()?;
@@ -53,7 +53,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         };
         let text = picture(&now, before.as_ref());
         if terminal.is_term() && looks > 0 {
-            // Only looks: a terminal that cannot be cleared shows them all.
+            // A terminal that cannot be cleared shows all looks, which harms nothing.
             let _ = terminal.clear_screen();
         }
         output::print(&text)?;
@@ -75,7 +75,7 @@ fn pause(seconds: u64, stop: &std::sync::atomic::AtomicBool) {
     }
 }
 
-/// One look, with rates since the one before.
+/// Prints one look, with rates since the one before.
 fn picture(now: &StatusReport, before: Option<&StatusReport>) -> String {
     let mut text = String::new();
     let _ = writeln!(

@@ -1,4 +1,4 @@
-//! `raidlab zero-superblock`: makes members none.
+//! The command `raidlab zero-superblock`: it erases the superblocks of members.
 
 use super::{Bare, claim, named_once};
 use crate::failure::{Failure, Kind};

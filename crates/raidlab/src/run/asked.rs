@@ -1,4 +1,4 @@
-//! What the command line of a run says.
+//! The request that the command line of a run makes.
 
 use clap::Args;
 use raidlab_runs::notes::STORE;
@@ -45,7 +45,7 @@ impl Manner {
         &self.outputs.store
     }
 
-    /// How a run is done here, in the form that it takes.
+    /// The way in which a run is done here, in the form that it takes.
     pub fn here(&self, dry_run: bool) -> Here {
         Here {
             store: self.outputs.store.clone(),

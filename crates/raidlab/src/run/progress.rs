@@ -12,22 +12,22 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// How a bar looks.
+/// The template of a bar.
 const TEMPLATE: &str = "{prefix:.bold} {bar:20} {pos:>3}/{len} steps  {msg}";
 
-/// A bar for each experiment, and what is printed.
+/// The bars of the experiments, and the printing of rows.
 pub struct Shown {
     all: MultiProgress,
-    /// The bars, by the experiments' positions in the run, with what each of them does.
+    /// The bars, by the experiments' positions in the run, each with its experiment's steps.
     bars: BTreeMap<usize, (ProgressBar, Arc<[PlannedStep]>)>,
-    /// What kind of time it is.
+    /// The kind of time on the clock.
     clock: &'static str,
-    /// Whether lines of JSON are printed; no more once the reader has gone.
+    /// Whether lines of JSON are printed; false once the reader has gone.
     json: bool,
 }
 
 impl Shown {
-    /// Bars that stand at the beginning, of experiments with their positions in the run.
+    /// Makes bars that stand at the beginning, for experiments with their positions in the run.
     pub fn new(experiments: &[(usize, &Experiment)], json: bool) -> Self {
         let labels: Vec<String> = experiments.iter().map(|(_, one)| label(one)).collect();
         let width = labels.iter().map(String::len).max().unwrap_or_default();
@@ -85,7 +85,7 @@ impl Watcher for Shown {
     }
 }
 
-/// What distinguishes an experiment from the others.
+/// The part of an experiment's name that distinguishes it from the others.
 fn label(one: &Experiment) -> String {
     let mut words = vec![one.subject.name.clone()];
     words.extend([one.fit.clone(), one.filesystem_label(), one.host.clone()]);

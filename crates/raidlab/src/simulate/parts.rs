@@ -1,5 +1,5 @@
-//! A simulation on many machines: each runs a part of the seeds and writes down what it
-//! has counted; what they counted together is what one machine would have.
+//! The parts of a simulation on many machines: each runs a part of the seeds and writes down its
+//! counts; together the counts are those that one machine would have.
 
 use super::{Arguments, COMMIT, Counted, TOLD, again, broke, options};
 use crate::failure::{Failure, Kind};
@@ -15,18 +15,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Seeds between two looks whether to stop: who is told to stop has seconds.
+/// The number of seeds between two looks whether to stop: a program that is told to
+/// stop has seconds.
 const BATCH: u64 = 50;
-/// Seeds that broke a promise, so many of which a part names.
+/// The number of broken seeds that a part mentions by name.
 const NAMED: usize = 5;
-/// What was counted is kept at least so often.
+/// The longest time between two savings of the counts.
 const KEPT_EVERY: Duration = Duration::from_secs(5);
 
-/// What stands in a file between the part and its digest. With that a number is known that
-/// has changed, and the file is JSON all the same.
+/// The text in a file between the part and its digest. The digest reveals a number that has
+/// changed, and the file is JSON all the same.
 const DIGEST: &str = ",\n  \"fnv1a\": \"";
 
-/// A file that is no part.
+/// The error that a file is no part.
 #[derive(Debug, thiserror::Error)]
 enum Unreadable {
     #[error("cannot read {}", visible_path(.0))]
@@ -87,7 +88,7 @@ pub fn run(arguments: &Arguments, filter: &Filter, shard: Shard) -> Result<(), F
     told(&part, shard, &file, "is whole")
 }
 
-/// Removes what was kept of a part that is whole now.
+/// Removes the unfinished state of a part that is whole now.
 fn forget(unfinished: &Path) -> Result<(), Failure> {
     match fs::remove_file(unfinished) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -97,8 +98,8 @@ fn forget(unfinished: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Says that a part is whole. That seeds broke promises is no reason to run it again, so
-/// it is no failure yet. It stands at the end of the part's log, where nobody misses it.
+/// Says that a part is whole. Broken promises are no reason to run it again, so they are no failure
+/// yet. The message stands at the end of the part's log, where it is not missed.
 fn told(part: &Part, shard: Shard, file: &Path, how: &str) -> Result<(), Failure> {
     let broken = part.broken.len();
     output::say(&format!(
@@ -112,7 +113,8 @@ fn told(part: &Part, shard: Shard, file: &Path, how: &str) -> Result<(), Failure
     Ok(())
 }
 
-/// Which seeds broke a promise, the first of them by name, and how one is seen again.
+/// The warning that seeds broke a promise, with the first of them by name, and how one
+/// is seen again.
 fn warning(part: &Part) -> Option<String> {
     let (first, _) = part.broken.first()?;
     let named = part.broken.iter().take(NAMED);
@@ -167,7 +169,7 @@ fn digest(text: &str) -> String {
     format!("{:016x}", fnv1a(FNV_BASIS, text.bytes()))
 }
 
-/// What a file has of a part, if it is there.
+/// Reads the part in a file, if it is there.
 fn there(path: &Path, wanted: &Part) -> Result<Option<Part>, Failure> {
     if !path.exists() {
         return Ok(None);
@@ -185,7 +187,7 @@ fn there(path: &Path, wanted: &Part) -> Result<Option<Part>, Failure> {
         .help("move it away, or name another folder with --shard-folder"))
 }
 
-/// Shows what parts have counted together.
+/// Shows the counts of parts together.
 ///
 /// # Errors
 /// When they do not belong together, one is missing, or a promise was broken.

@@ -11,14 +11,14 @@ use std::process::{Child, Command, Stdio};
 /// Browsers by the names under which distributions have them.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// A browser with one page open. It ends when it is dropped.
+/// A browser with one open page, which is closed when it is dropped.
 pub struct Browser {
     child: Child,
     to: File,
     from: BufReader<File>,
     next: u64,
     session: Option<String>,
-    /// What the page has told of itself since the last look.
+    /// The events of the page since the last look.
     events: Vec<Value>,
     _folder: tempfile::TempDir,
 }
@@ -34,7 +34,7 @@ impl Browser {
         }
         let name = NAMES.into_iter().find(|name| installed(name));
         let name = name.ok_or("no Chromium is installed")?;
-        // The shell puts the pipes where Chromium wants them.
+        // The shell opens the pipes at the descriptors that Chromium expects.
         let mut child = Command::new("sh")
             .args([
                 "-c",
@@ -88,7 +88,7 @@ impl Browser {
         Ok(browser)
     }
 
-    /// Sets what the reader prefers, of an open page too: `light` or `dark`.
+    /// Sets the reader's preferred colour scheme, of an open page too: `light` or `dark`.
     pub fn prefer(&mut self, scheme: &str) -> Result<(), Box<dyn Error>> {
         let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
         self.call("Emulation.setEmulatedMedia", media)?;
@@ -114,7 +114,7 @@ impl Browser {
         Ok(())
     }
 
-    /// The value that an expression, or its promise, has in the page.
+    /// Evaluates an expression in the page, and returns its value, or that of its promise.
     pub fn evaluate(&mut self, expression: &str) -> Result<Value, Box<dyn Error>> {
         let arguments =
             json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
@@ -136,8 +136,8 @@ impl Browser {
         Ok(answer["data"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// What went wrong since the page was opened: scripts that threw, errors on the
-    /// console, and requests that are not for the file itself.
+    /// Errors since the page was opened: scripts that threw, errors on the console, and requests
+    /// that are not for the file itself.
     pub fn complaints(&mut self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         for event in std::mem::take(&mut self.events) {
@@ -205,7 +205,7 @@ impl Drop for Browser {
     fn drop(&mut self) {
         self.session = None;
         if self.call("Browser.close", json!({})).is_err() {
-            // Nobody is left to be told that it has ended already.
+            // An error only means that the browser has ended already.
             let _ = self.child.kill();
         }
         let _ = self.child.wait();

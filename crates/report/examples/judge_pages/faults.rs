@@ -1,7 +1,7 @@
 //! Faults for the self-test: each is a script put at the end of a sound page, and the
 //! judge must find it.
 
-/// A fault: its name, the kind of complaint that must come of it, and the script.
+/// A fault: its name, the kind of complaint that it must cause, and the script.
 pub const FAULTS: [(&str, &str, &str); 13] = [
     (
         "a chart's label moved over another",

@@ -2,11 +2,10 @@
 //!
 //! `cargo run -p raidlab-report --example judge_pages -- [--self-test] [--screenshots FOLDER] FILE...`
 //!
-//! Each page is opened at 400 and at 1600 pixels, light and dark, with all that is folded
-//! opened, and `judge.js` looks at what the browser made of it: no text over another, cut
-//! off or unreadable, nothing wider than the window, every series drawn, unlike all others
-//! and named, no request, no error of a script. `--self-test` puts faults into made-up
-//! pages first, each of which must be found.
+//! Each page is opened at 400 and at 1600 pixels, light and dark, with all folded parts opened, and
+//! `judge.js` inspects the rendered page: no text over another, cut off or unreadable, nothing
+//! wider than the window, every series drawn, named and distinguishable, no request, no error of a
+//! script. `--self-test` puts faults into made-up pages first, each of which must be found.
 
 mod browser;
 mod faults;
@@ -22,13 +21,13 @@ use std::path::{Path, PathBuf};
 const WIDTHS: [u32; 2] = [400, 1600];
 const SCHEMES: [&str; 2] = ["light", "dark"];
 
-/// Complaints of one kind about one page that are printed.
+/// The number of complaints of one kind about one page that are printed.
 const PRINTED: usize = 6;
 
-/// What is wrong: its kind, and words.
+/// A complaint: its kind, and words.
 type Complaint = (String, String);
 
-/// What is wrong with the page that is open.
+/// The complaints about the open page.
 fn judged(browser: &mut Browser) -> Result<Vec<Complaint>, Box<dyn Error>> {
     let found = browser.evaluate(include_str!("judge.js"))?;
     let mut all: Vec<Complaint> = serde_json::from_value(found)?;
@@ -39,17 +38,17 @@ fn judged(browser: &mut Browser) -> Result<Vec<Complaint>, Box<dyn Error>> {
 /// The made-up runs of the crate's tests.
 fn samples() -> [(&'static str, RunData); 2] {
     let mut bench = made_up::bench::data();
-    // The time line of one experiment is like the others'.
+    // One experiment is enough, as the time lines of all are alike.
     bench
         .series
         .retain(|series| series.scope.repetition == Some(0) && series.scope.host == "beta");
     [("sample-model", made_up::data()), ("sample-bench", bench)]
 }
 
-/// Every seeded fault must be found; the number of those that were not.
+/// Checks that every seeded fault is found; returns the number of those that were not.
 fn self_test(browser: &mut Browser, folder: &Path) -> Result<usize, Box<dyn Error>> {
     let [(_, mut data), _] = samples();
-    // As few charts as have lines and bars.
+    // The fewest charts with both lines and bars.
     data.measurements
         .retain(|m| m.class == "random-read" || m.class == "random-write");
     data.measurements.retain(|m| m.queue_depth < 8);
@@ -67,7 +66,7 @@ fn self_test(browser: &mut Browser, folder: &Path) -> Result<usize, Box<dyn Erro
     Ok(missed)
 }
 
-/// Of each kind the first few.
+/// Prints the first few complaints of each kind.
 fn print(found: &[Complaint]) {
     for (place, (kind, words)) in found.iter().enumerate() {
         let before = found[..place].iter().filter(|(own, _)| own == kind);
@@ -105,7 +104,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             browser.prefer(SCHEMES[0])?;
             browser.open(page, width)?;
             for scheme in SCHEMES {
-                // The page follows at once, without being opened again.
+                // The page switches at once, without being opened again.
                 browser.prefer(scheme)?;
                 let found = judged(&mut browser)?;
                 println!(

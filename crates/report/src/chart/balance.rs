@@ -1,5 +1,5 @@
-//! How each job's reads spread over the members: stacked bars, a panel for each
-//! subject.
+//! The chart of the balance of each job's reads over the members: stacked bars, a panel
+//! for each subject.
 
 use super::look::{INK, Look, axis, folded, hover, with};
 use super::{Figure, Panel};
@@ -9,14 +9,14 @@ use crate::format::thousands;
 use raidlab_store::Operation;
 use serde_json::{Value, json};
 
-/// Pixels of a bar with its gap, and of everything around the bars.
+/// The pixels of a bar with its gap, and of everything around the bars.
 const ROW_HEIGHT: usize = 19;
 const FRAME_HEIGHT: usize = 50;
 
-/// Characters of a job's name; of a longer one the end is in the hover box.
+/// The characters of a job's name; the end of a longer one is in the hover box.
 const NAME_WIDTH: usize = 24;
 
-/// The figure, none where no member counted its reads.
+/// The figure; none where the members' reads were not counted.
 pub(super) fn figures(view: &View<'_>) -> Option<Figure> {
     let counted = |row: &&Row<'_>| {
         let mut cells = row.cells.iter().flatten();

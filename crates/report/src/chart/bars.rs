@@ -1,9 +1,9 @@
-//! Lying bars, each with its name: jobs that form no ladder, and the percentiles of their
-//! latencies.
+//! Horizontal bars, each with its name: jobs that form no ladder, and the percentiles
+//! of their latencies.
 //!
-//! Few subjects stand below each other within each job; many get a panel for each job,
-//! with their names beside their bars. A bar is this run, its whisker what is known of its
-//! error, and the tick across it the published figure.
+//! Few subjects are grouped within each job; many get a panel for each job, with their names
+//! beside their bars. A bar is this run's figure, its whisker the known error, and the tick across
+//! it the published figure.
 
 mod percentiles;
 mod rates;
@@ -20,30 +20,30 @@ use crate::compute::view::{Cell, Row, View};
 use crate::data::RunData;
 use serde_json::{Value, json};
 
-/// More subjects than this do not stand within each job.
+/// The largest number of subjects that are grouped within each job.
 const MOST_TOGETHER: usize = 6;
 
-/// Pixels of a bar with its gap, of a line of its name, and of all around the bars.
+/// The pixels of a bar with its gap, of a line of its name, and of all around the bars.
 const BAR: usize = 20;
 const NAME_LINE: usize = 17;
 const FRAME: usize = 44;
 
-/// Characters of a name's line.
+/// The characters of a name's line.
 const NAME_WIDTH: usize = 18;
 
-/// A panel of bars: which row's and subject's bar stands where.
+/// A panel of bars: the rows and subjects of the bars, and their positions.
 struct Frame {
     title: String,
-    /// What stands beside the bars: position and name.
+    /// The names beside the bars, each with its position.
     names: Vec<(f64, String)>,
-    /// Row, column, position.
+    /// The row, the column and the position of each bar.
     bars: Vec<(usize, usize, f64)>,
-    /// Of a bar, where names are 1 apart.
+    /// The thickness of a bar, where names are at a distance of 1.
     thick: f64,
     height: usize,
 }
 
-/// The panels for rows of which some cells are to be drawn.
+/// The panels for rows, with the cells that are to be drawn.
 fn frames(view: &View<'_>, rows: &[&Row<'_>], wanted: impl Fn(&Cell<'_>) -> bool) -> Vec<Frame> {
     let there = |row: &Row<'_>, column: usize| row.cells[column].as_ref().is_some_and(&wanted);
     let columns: Vec<usize> = (0..view.names.len())
@@ -99,8 +99,8 @@ fn frames(view: &View<'_>, rows: &[&Row<'_>], wanted: impl Fn(&Cell<'_>) -> bool
     rows.iter().enumerate().map(frame).collect()
 }
 
-/// What a row's job does, with its operation where the job has several, and with its name
-/// where another job is called so too.
+/// A row's job in words, with the operation where the job has several, and with the job's name
+/// where another one has the same words.
 pub(super) fn row_title(view: &View<'_>, row: &Row<'_>) -> String {
     let title = &row.head.job_title;
     let same = |other: &Row<'_>| other.head.job_title == *title && other.head.job != row.head.job;
@@ -132,7 +132,7 @@ impl Frame {
     }
 
     fn legend(&self, view: &View<'_>, rows: &[&Row<'_>]) -> Vec<Key> {
-        // Where names stand beside the bars, nobody has to look them up.
+        // Names beside the bars make a legend unnecessary.
         if rows.len() < 2 || !self.title.is_empty() {
             return Vec::new();
         }
@@ -144,16 +144,15 @@ impl Frame {
     }
 }
 
-/// What is drawn in a frame.
+/// The drawing of a frame.
 struct Drawn {
     traces: Vec<Value>,
     scale: Scale,
-    /// A word beside each bar, by its position.
+    /// The word beside each bar, by its position.
     words: Vec<(f64, String)>,
 }
 
-/// Panels as a figure's, with values that `draw` gives as traces and as words beside
-/// each bar.
+/// The panels of a figure; `draw` gives a frame's values as traces, and the words beside each bar.
 fn panels(
     id: &str,
     frames: Vec<Frame>,
@@ -199,7 +198,7 @@ fn panels(
     (panels, log)
 }
 
-/// The rows of no ladder and no series, each with whether another chart has it already.
+/// The rows that are in no ladder and no series, each with whether another chart has it already.
 fn rest<'v, 'a>(data: &RunData, view: &'v View<'a>) -> Vec<(&'v Row<'a>, bool)> {
     let mut taken: Vec<&Row<'_>> = sync::series(view);
     for ladder in ladders(view) {
@@ -209,7 +208,7 @@ fn rest<'v, 'a>(data: &RunData, view: &'v View<'a>) -> Vec<(&'v Row<'a>, bool)> 
     let (mut first, mut later) = (Vec::new(), Vec::new());
     for passage in passages(data, view) {
         for (place, (_, job)) in passage.jobs.into_iter().enumerate() {
-            // The first is what other jobs of its kind are compared with, too.
+            // The first job of a passage stays, as other jobs of its kind are compared with it.
             let rows = if place == 0 { &mut first } else { &mut later };
             rows.extend(job.rows);
         }
@@ -220,8 +219,7 @@ fn rest<'v, 'a>(data: &RunData, view: &'v View<'a>) -> Vec<(&'v Row<'a>, bool)> 
     rows.map(|row| (row, within(&first, row))).collect()
 }
 
-/// Names for the rows: the job, and below it what sets its title apart from
-/// the others'.
+/// Names for the rows: the job, and below it the part of its title that the others do not have.
 fn labels(rows: &[&Row<'_>]) -> Vec<String> {
     let titles: Vec<Vec<&str>> = rows
         .iter()
@@ -234,7 +232,7 @@ fn labels(rows: &[&Row<'_>]) -> Vec<String> {
             .all(|title| title[*position] == titles[0][*position])
     };
     let same = (0..shortest).take_while(same).count();
-    // Whole clauses: `queue depth 16` and not `16`.
+    // The difference is shown in whole clauses: `queue depth 16` and not `16`.
     let clause = titles
         .first()
         .and_then(|title| title[..same].iter().rposition(|word| word.ends_with(',')));
@@ -248,7 +246,7 @@ fn labels(rows: &[&Row<'_>]) -> Vec<String> {
         .map(|(row, title)| {
             let mut label = folded(&row.label, NAME_WIDTH);
             let apart = title[common..].join(" ");
-            // A title as long as a sentence is in the table.
+            // A title as long as a sentence is left to the table.
             if !apart.is_empty() && apart.chars().count() <= 2 * NAME_WIDTH {
                 label.push_str("<br>");
                 label.push_str(&folded(&apart, NAME_WIDTH));

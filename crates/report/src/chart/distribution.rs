@@ -1,5 +1,5 @@
-//! How the latencies of each job are spread, from the histograms that are stored: the
-//! part of the requests that took at most so long.
+//! The distribution of each job's latencies, from the stored histograms: the share of the requests
+//! that took at most so long.
 
 use super::Figure;
 use super::bars::row_title;
@@ -13,14 +13,14 @@ use crate::format::figure;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 
-/// Percents at which a curve is drawn.
+/// The percentages at which a curve is drawn.
 const PERCENTS: [f64; 31] = [
     0.1, 0.5, 1.0, 2.0, 3.5, 5.0, 7.5, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0,
     60.0, 65.0, 70.0, 75.0, 80.0, 85.0, 90.0, 92.5, 95.0, 97.5, 99.0, 99.5, 99.9, 100.0,
 ];
 
-/// A figure for each class whose histograms are stored, a panel for each job. Of more
-/// subjects than there are colours there are none: their percentiles stand as bars.
+/// A figure for each class whose histograms are stored, a panel for each job. With more subjects
+/// than colours there is no figure: their percentiles are drawn as bars.
 pub(super) fn figures(data: &RunData, view: &View<'_>) -> Vec<Figure> {
     if view.names.len() > MOST_LINES {
         return Vec::new();
@@ -86,8 +86,8 @@ fn lines(view: &View<'_>, row: &Row<'_>) -> Vec<Line> {
     })
 }
 
-/// A stored histogram; `None` of none, of an empty one, and of one that cannot be read,
-/// as a store from elsewhere may hold.
+/// Decodes a stored histogram; `None` for a missing or empty one, and one that cannot be read, as a
+/// foreign store may hold.
 fn decoded(bytes: &[u8]) -> Option<Histogram<u64>> {
     if bytes.is_empty() {
         return None;

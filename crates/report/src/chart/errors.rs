@@ -12,17 +12,17 @@ use crate::table::declared_percent;
 use raidlab_store::{Role, published_error_percent as error_percent};
 use serde_json::{Value, json};
 
-/// Pixels of a class, and of everything around the classes.
+/// The pixels of a class, and of everything around the classes.
 const CLASS_HEIGHT: usize = 74;
 const FRAME_HEIGHT: usize = 60;
 
-/// Characters of a line of a class's title, so that the axis stays narrow.
+/// The characters of a line of a class's title, so that the axis stays narrow.
 const CLASS_WIDTH: usize = 14;
 
-/// Errors beyond are drawn here: one outlier must not squeeze all others.
+/// The error, in percent, at which larger ones are drawn: one outlier must not squeeze all others.
 const EDGE_PERCENT: f64 = 50.0;
 
-/// The figure, if there is anything to compare with.
+/// The figure, if there are errors to draw.
 pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
     let compared = |class: &&str| {
         view.cells()
@@ -108,10 +108,10 @@ fn comparable(cell: Cell<'_>) -> bool {
     error_percent(cell.m).is_some() && !is_disputed(cell)
 }
 
-/// Where a class and a subject have their lane: classes are 1 apart, their
-/// subjects share the middle 0.8 of it.
+/// The lanes of classes and subjects: classes are at a distance of 1, their subjects share the
+/// middle 0.8 of it.
 struct Lanes {
-    /// Indexes of the subjects, top down.
+    /// Indexes of the subjects, from the top down.
     subjects: Vec<usize>,
 }
 
@@ -133,13 +133,13 @@ struct Dots {
     x: Vec<f64>,
     y: Vec<f64>,
     labels: Vec<String>,
-    /// On which side of its marker a label stands: towards the middle.
+    /// The side of each marker on which its label is: towards the middle.
     sides: Vec<&'static str>,
     texts: Vec<String>,
 }
 
 impl Dots {
-    /// Adds an error; beyond the edge it stands there with its number.
+    /// Adds an error; one beyond the edge is drawn at the edge, with its number.
     fn push(&mut self, percent: f64, y: f64, text: String) {
         let beyond = percent.abs() > EDGE_PERCENT;
         self.x.push(percent.clamp(-EDGE_PERCENT, EDGE_PERCENT));

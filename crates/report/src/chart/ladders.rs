@@ -1,4 +1,4 @@
-//! Figures along what the jobs vary, and their latencies along the same.
+//! Charts along a quantity that the jobs vary: figures, and latencies.
 
 use super::Figure;
 use super::lines::{Along, Group, Line, Lines, Point, Values, lines_of};
@@ -10,10 +10,10 @@ use crate::data::RunData;
 use crate::format::{figure, percentiles_ms};
 use raidlab_units::grouped;
 
-/// Names of the percentiles, in the order of `percentiles_ms`.
+/// The names of the percentiles, in the order of `percentiles_ms`.
 const PERCENTILES: [&str; 4] = ["median", "90 %", "99 %", "99.9 %"];
 
-/// Ladders of one class that differ in nothing but a second quantity: its panels.
+/// Ladders of one class that differ only in a second quantity, one for each panel.
 struct Family<'v, 'a> {
     ladders: Vec<(String, Ladder<'v, 'a>)>,
 }
@@ -23,7 +23,7 @@ impl<'v, 'a> Family<'v, 'a> {
         &self.ladders[0].1
     }
 
-    /// Every step of any of its ladders, in the order of the values.
+    /// The steps of all ladders, in the order of the values.
     fn steps(&self) -> Vec<(f64, String)> {
         let mut steps: Vec<(f64, String)> = Vec::new();
         for (number, _) in self.ladders.iter().flat_map(|(_, ladder)| &ladder.steps) {
@@ -38,7 +38,7 @@ impl<'v, 'a> Family<'v, 'a> {
 
     fn along(&self) -> Along {
         let parameter = &self.first().parameter;
-        // Shares are parts of one whole.
+        // Shares are not drawn by ratios, as they are parts of one whole.
         let ratios = *parameter != Parameter::ReadShare;
         Along::Steps(parameter.axis(), self.steps(), ratios)
     }
@@ -58,14 +58,14 @@ impl<'v, 'a> Family<'v, 'a> {
         let first = self.first();
         let class = class_title(data, first.class);
         match &first.parameter {
-            // What N is stands in the caption.
+            // The caption explains what N is.
             Parameter::Named(_) => format!("{class}: {what}"),
             parameter => format!("{class}: {what} by {}", parameter.name()),
         }
     }
 }
 
-/// The ladders with their panels' titles.
+/// Groups the ladders into figures, with their panels' titles.
 fn families<'v, 'a>(all: Vec<Ladder<'v, 'a>>) -> Vec<Family<'v, 'a>> {
     let families = grouped(all.into_iter().map(|one| {
         let kind = (
@@ -202,7 +202,7 @@ pub(super) fn rate_point(
     }
 }
 
-/// `MB/s (10⁶ bytes), more is better`.
+/// The unit in words: `MB/s (10⁶ bytes), more is better`.
 pub(super) fn unit_words(megabytes: bool) -> &'static str {
     if megabytes {
         "MB/s (10⁶ bytes), more is better"
@@ -218,7 +218,7 @@ fn latency_figures(
     family: &Family<'_, '_>,
     id: &str,
 ) -> Vec<Figure> {
-    // Four percentiles of many panels, or of many subjects with a panel each, are too many.
+    // Four percentiles would be too many for many panels, or for many subjects with a panel each.
     let few = view.names.len() <= MOST_LINES && family.ladders.len() == 1;
     let ranks: &[usize] = if few { &[0, 1, 2, 3] } else { &[0, 2] };
     let mut groups = Vec::new();

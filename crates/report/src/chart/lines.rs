@@ -1,8 +1,8 @@
 //! Charts of lines: figures along a quantity, a subject for each line.
 //!
-//! The line is this run, the shade around it what is known of its error, open markers are
-//! published figures. Panels of a figure share the scale of their values. Where there are
-//! more lines than colours, each line gets a panel, with the others in grey behind it.
+//! The line is this run's figures, the shade around it their known error, and open markers are
+//! published figures. Panels of a figure share the scale of their values. Where there are more
+//! lines than colours, each line gets a panel, with the others in grey behind it.
 
 use super::look::{GRID, Look, MOST_LINES, open_circle, with};
 use super::scale::{Scale, steps_axis};
@@ -10,16 +10,16 @@ use super::{Figure, Key, Panel};
 use crate::compute::view::View;
 use serde_json::{Value, json};
 
-/// Pixels of the only panel of a figure, and of one among several.
+/// The pixels of the only panel of a figure, and of one among several.
 const TALL: usize = 400;
 const SMALL: usize = 240;
 
-/// Pixels that the axis of a narrow page's chart, and of a panel, has at least; and that
-/// of a chart over the whole width of a wide page.
+/// The least width in pixels of the axis on a narrow page and of a panel, and that of a chart over
+/// the whole width of a wide page.
 const AXIS_PIXELS: f64 = 215.0;
 const WIDE_AXIS_PIXELS: f64 = 700.0;
 
-/// Pixels around the plot of a panel, above and below.
+/// The pixels around the plot of a panel, above and below.
 const FRAME_PIXELS: f64 = 54.0;
 
 /// A point of a line.
@@ -27,13 +27,13 @@ const FRAME_PIXELS: f64 = 54.0;
 pub(super) struct Point {
     pub x: f64,
     pub y: f64,
-    /// Lowest and highest; both `y` where nothing is known of it.
+    /// The lowest and the highest value; both `y` where the error is not known.
     pub band: (f64, f64),
-    /// Where the published figure stands: at its own sync progress, for one.
+    /// The position of the published figure, which may have a sync progress of its own.
     pub published: Option<(f64, f64)>,
-    /// What the box says that opens above it.
+    /// The text of the hover box.
     pub text: String,
-    /// Whether the audit struck it out.
+    /// Whether the audit struck out the figure.
     pub struck: bool,
 }
 
@@ -54,29 +54,29 @@ pub(super) struct Line {
 /// Lines that are drawn together.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
-    /// What sets it apart from the other groups; empty for the only one.
+    /// The title of the group; empty for an only one.
     pub title: String,
     pub lines: Vec<Line>,
 }
 
-/// The axis along which figures lie.
+/// The axis along which figures are drawn.
 #[derive(Debug, Clone)]
 pub(super) enum Along {
-    /// A title, the steps with their words, and whether they are set out by ratios where
-    /// they ask for it.
+    /// The axis has this title and these steps with their words; the flag allows spacing by ratios
+    /// where the steps call for it.
     Steps(String, Vec<(f64, String)>, bool),
-    /// An axis that is made already.
+    /// The axis is given as it is.
     Axis(Value),
 }
 
-/// How values ask to be set out.
+/// The kind of values, which decides their scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Values {
-    /// Linear from zero where they can be read so.
+    /// Rates are drawn linearly from zero where they can be read so.
     Rates,
-    /// By ratios always, as latencies are.
+    /// Times are always drawn by ratios, as latencies.
     Times,
-    /// Linear, from 0 to 100 percent.
+    /// Percentages are drawn linearly, from 0 to 100.
     Percent,
 }
 
@@ -85,17 +85,17 @@ pub(super) enum Values {
 pub(super) struct Lines {
     pub id: String,
     pub title: String,
-    /// `iops, more is better`.
+    /// The unit in words: `iops, more is better`.
     pub unit: String,
     pub along: Along,
     pub groups: Vec<Group>,
-    /// What kind of values they are.
+    /// The kind of the values.
     pub values: Values,
-    /// What shades around lines are; said where there are any.
+    /// The meaning of the shades around lines, printed where there are any.
     pub band_words: String,
-    /// Words about the chart beyond those about its marks.
+    /// The caption, without the words about its marks.
     pub caption: String,
-    /// Between which places along the axis something happened.
+    /// Events, each with its position between two steps of the axis.
     pub marks: Vec<(f64, String)>,
 }
 
@@ -110,7 +110,7 @@ pub(super) fn lines_of(view: &View<'_>, points: impl Fn(usize, &str) -> Vec<Poin
 }
 
 impl Lines {
-    /// The figures; none where there is no point.
+    /// The figures; none where there are no points.
     pub(super) fn figures(mut self) -> Vec<Figure> {
         for group in &mut self.groups {
             group.lines.retain(|line| !line.points.is_empty());
@@ -143,7 +143,8 @@ impl Lines {
         lines.flat_map(|line| &line.points)
     }
 
-    /// The scale of what was not struck out: what says nothing does not squeeze the rest.
+    /// The scale of the points that were not struck out, so that invalid ones do not
+    /// squeeze the rest.
     fn scale(&self) -> Option<Scale> {
         let all = self.points().all(|point| point.struck);
         let counted = self.points().filter(move |point| all || !point.struck);
@@ -157,7 +158,7 @@ impl Lines {
             Values::Times => return Scale::of_ratios(values),
             Values::Percent => return values.reduce(f64::max).map(|_| Scale::PERCENT),
         }
-        // An end of a band at zero does not forbid a logarithm.
+        // A band that reaches zero does not prevent a logarithmic scale.
         let drawn = counted.map(|point| point.y);
         let mut scale = Scale::of(drawn)?;
         let least = if scale.log {
@@ -172,8 +173,8 @@ impl Lines {
         Some(scale)
     }
 
-    /// A single panel takes the whole width of a wide page, and each point has a marker; a
-    /// distribution is narrow, and has more points than can be marked.
+    /// Whether a single panel takes the whole width of a wide page: it does where each point has a
+    /// marker; a distribution is narrow, and has more points than can be marked.
     fn is_wide(&self) -> bool {
         self.values != Values::Percent
     }
@@ -185,7 +186,7 @@ impl Lines {
         }
     }
 
-    /// Every group as a panel, subjects in their colours.
+    /// Draws every group as a panel, with subjects in their colours.
     fn side_by_side(self, scale: Scale) -> Figure {
         let several = self.groups.len() > 1;
         let height = if several { SMALL } else { TALL };
@@ -229,7 +230,7 @@ impl Lines {
         }
     }
 
-    /// A panel for each line of a group, before the others in grey.
+    /// Draws a panel for each line of a group, with the others in grey behind it.
     fn one_by_one(&self, scale: Scale, number: usize, several: bool, group: &Group) -> Figure {
         let id = if several {
             format!("{}-{number}", self.id)
@@ -293,8 +294,8 @@ impl Lines {
         })
     }
 
-    /// What a chart over the whole width of a wide page has room for: every step's word,
-    /// and the lines' names at their ends.
+    /// The additions of a chart over the whole width of a wide page: every step's word, and the
+    /// lines' names at their ends.
     fn roomy(&self, group: &Group, scale: Scale) -> Value {
         let mut more = json!({});
         if let Along::Steps(title, steps, ratios) = &self.along {
@@ -312,7 +313,7 @@ impl Lines {
         more
     }
 
-    /// How the chart is to be read, in words.
+    /// The caption on how to read the chart.
     fn words(&self, scale: Scale) -> String {
         let mut words = Vec::new();
         if !self.caption.is_empty() {
@@ -335,8 +336,8 @@ impl Lines {
     }
 }
 
-/// Names beside the ends of lines, moved apart where ends are near to each other; and the
-/// characters of the longest.
+/// The names at the ends of lines, moved apart where ends are near to each other; and the length of
+/// the longest in characters.
 fn labels_at_ends(lines: &[&Line], scale: Scale) -> (Vec<Value>, usize) {
     const LINE: f64 = 16.0;
     let gap = LINE / (TALL as f64 - FRAME_PIXELS);
@@ -345,7 +346,7 @@ fn labels_at_ends(lines: &[&Line], scale: Scale) -> (Vec<Value>, usize) {
         .filter_map(|line| Some((scale.part(line.points.last()?.y), line.name.as_str())))
         .collect();
     ends.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // Upwards as far as needed, then down again from the top.
+    // Moved upwards as far as needed, then down again from the top.
     for place in 1..ends.len() {
         ends[place].0 = ends[place].0.max(ends[place - 1].0 + gap);
     }
@@ -364,7 +365,7 @@ fn labels_at_ends(lines: &[&Line], scale: Scale) -> (Vec<Value>, usize) {
     (labels.collect(), longest.unwrap_or(0))
 }
 
-/// The upright line of an event.
+/// The vertical line of an event.
 pub(super) fn mark_line(at: f64) -> Value {
     json!({
         "type": "line", "xref": "x", "yref": "paper", "x0": at, "x1": at, "y0": 0, "y1": 1,
@@ -390,8 +391,7 @@ fn behind(lines: &[Line], but: usize) -> Value {
     })
 }
 
-/// Whether a line that is drawn later hides one: wherever that has a point, both are at
-/// the same height.
+/// Whether a line that is drawn later hides one: at each of its points both have the same height.
 fn covers(later: &Line, line: &Line, scale: Scale) -> bool {
     const NEAR: f64 = 0.012;
     line.points.iter().all(|point| {
@@ -400,13 +400,13 @@ fn covers(later: &Line, line: &Line, scale: Scale) -> bool {
     })
 }
 
-/// A line's band, line, struck points and published figures. A line that so many others
-/// cover is broader than they are, so that it shows on both sides.
+/// A line's band, line, struck points and published figures. A line that is covered by others is
+/// drawn broader, so that it shows on both sides.
 fn drawn(line: &Line, covered: usize, scale: Scale, mode: &str) -> Vec<Value> {
     let Line { name, look, points } = line;
     let mut traces = Vec::new();
     if points.iter().any(Point::is_banded) {
-        // Nothing is at zero on a logarithmic scale.
+        // A logarithmic scale has no zero.
         let least = if scale.log { scale.low } else { f64::MIN };
         let there = points
             .iter()

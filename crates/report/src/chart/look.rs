@@ -1,19 +1,19 @@
-//! What all charts have in common: how a series looks, axes, the layout.
+//! The common look of all charts: series, axes, layout.
 
 use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// Text colour of the page.
 pub(crate) const INK: &str = "theme:ink";
-/// Colour of what is said in passing.
+/// Colour of secondary text.
 pub(crate) const MUTED: &str = "theme:muted";
-/// Colour of rules, and of lines that only stand behind others.
+/// Colour of rules, and of lines in the background.
 pub(crate) const GRID: &str = "theme:grid";
 const CLEAR: &str = "rgba(0,0,0,0)";
 
-/// Okabe and Ito, "Color Universal Design" (2008), without black, which a dark
-/// page swallows. After their first six come three of ours for suites with many
-/// subjects, and their yellow last, because white swallows it.
+/// The colours of series: Okabe and Ito, "Color Universal Design" (2008), without black, which is
+/// invisible on a dark page. After their first six come three of ours for suites with many
+/// subjects, and their yellow last, because it is hard to see on white.
 const COLOURS: [(u8, u8, u8); 10] = [
     (0x00, 0x72, 0xb2),
     (0xe6, 0x9f, 0x00),
@@ -27,8 +27,8 @@ const COLOURS: [(u8, u8, u8); 10] = [
     (0xf0, 0xe4, 0x42),
 ];
 
-/// More lines than there are colours are not told apart in one chart: each gets a panel
-/// of its own, before the others in grey.
+/// The number of colours. More lines cannot be told apart in one chart: each gets a panel of its
+/// own, with the others in grey behind it.
 pub(crate) const MOST_LINES: usize = COLOURS.len();
 
 const DASHES: [&str; 4] = ["solid", "dash", "dot", "dashdot"];
@@ -45,8 +45,8 @@ const SYMBOLS: [&str; 8] = [
 /// Hatchings of bars, as `plotly.js` names them.
 const PATTERNS: [&str; 8] = ["", "/", "\\", "x", "-", "|", "+", "."];
 
-/// How a subject, or another series, looks: colour and marker, and from the eleventh on
-/// a dash and a hatching too, so that no two are alike.
+/// The look of a subject or another series: colour and marker, and from the eleventh on a dash and
+/// a hatching too, so that no two are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Look(pub usize);
 
@@ -178,7 +178,7 @@ pub(crate) fn axis(title: &str) -> Value {
     })
 }
 
-/// Two objects of settings in one; those of the second hold.
+/// Merges two objects of settings; those of the second take precedence.
 pub(crate) fn with(mut settings: Value, more: &Value) -> Value {
     if let (Some(all), Some(more)) = (settings.as_object_mut(), more.as_object()) {
         all.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
@@ -186,7 +186,7 @@ pub(crate) fn with(mut settings: Value, more: &Value) -> Value {
     settings
 }
 
-/// Layout and configuration of every chart; the page has titles and legends itself.
+/// The layout and configuration of every chart; the page itself has titles and legends.
 pub(crate) fn base() -> Value {
     json!({
         "layout": {
@@ -204,8 +204,8 @@ pub(crate) fn hover(subject: &str, job: &str, text: &str) -> String {
     format!("<b>{subject}</b>, job {job}<br>{text}<extra></extra>")
 }
 
-/// A name in lines of at most `width` characters, broken where names have joints, so
-/// that an axis stays narrow; a longer piece stays whole.
+/// A name in lines of at most `width` characters, broken at blanks, hyphens and the like, so that
+/// an axis stays narrow; a longer piece stays whole.
 pub(crate) fn folded(name: &str, width: usize) -> String {
     let mut lines = vec![String::new()];
     for piece in name.split_inclusive([' ', '-', '/', '@', '+', ',', '_']) {
@@ -221,7 +221,7 @@ pub(crate) fn folded(name: &str, width: usize) -> String {
     lines.join("<br>")
 }
 
-/// Lines of a folded name.
+/// The number of lines of a folded name.
 pub(crate) fn lines_of(folded: &str) -> usize {
     folded.matches("<br>").count() + 1
 }

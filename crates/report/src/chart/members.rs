@@ -1,5 +1,4 @@
-//! Figures along the number of members: a panel for each job, a line for each kind of
-//! subject.
+//! Charts along the number of members: a panel for each job, a line for each kind of subject.
 
 use super::Figure;
 use super::bars::row_title;
@@ -10,10 +9,10 @@ use crate::compute::shape::{self, member_lines};
 use crate::compute::view::{Row, View};
 use crate::format::figure;
 
-/// More jobs than this would be a wall of panels: the first ones stand for them.
+/// The largest number of jobs with panels: of more jobs the first ones are drawn.
 const MOST_JOBS: usize = 12;
 
-/// The figures: rates in operations and in bytes apart.
+/// The figures, separately for rates in operations and in bytes.
 pub(super) fn figures(view: &View<'_>) -> Vec<Figure> {
     let kinds = member_lines(view);
     let mut members: Vec<usize> = kinds

@@ -1,5 +1,5 @@
-//! Time around events: one load before, between and after them; and rates along the
-//! progress of a resync.
+//! Charts around events: one load before, between and after them; and rates along the progress
+//! of a resync.
 
 use super::Figure;
 use super::ladders::{rate_point, unit_words};
@@ -13,7 +13,7 @@ use crate::data::RunData;
 use crate::format::figure;
 use serde_json::json;
 
-/// One load through the states of the array, for each load that met several.
+/// A figure for each load that met the array in several states.
 pub(super) fn around_events(data: &RunData, view: &View<'_>) -> Vec<Figure> {
     let all = passages(data, view).into_iter().enumerate();
     all.flat_map(|(number, passage)| passage_figures(view, &passage, number))
@@ -79,8 +79,8 @@ fn passage_figures(view: &View<'_>, passage: &Passage<'_, '_>, number: usize) ->
     .figures()
 }
 
-/// Rates against the progress of a resync or recovery, for each class that has a series
-/// of them: what jobs of two classes do is not one line.
+/// Rates against the progress of a resync or recovery, for each class that has a series of them:
+/// jobs of two classes do not belong on one line.
 pub(super) fn along_sync(data: &RunData, view: &View<'_>) -> Vec<Figure> {
     let all = series_by_class(view);
     let several = all.len() > 1;
@@ -127,7 +127,7 @@ fn series_figures(view: &View<'_>, rows: &[&Row<'_>], id: String, title: String)
     let points = lines.iter().flat_map(|line| &line.points);
     let places = points.flat_map(|point| [Some(point.x), point.published.map(|(x, _)| x)]);
     let last = places.flatten().fold(0.0, f64::max);
-    // Of copying that takes hours, jobs of minutes see the beginning.
+    // During a copy that takes hours, jobs of minutes see only the beginning.
     let end = if last > 0.0 && last < 50.0 {
         last
     } else {

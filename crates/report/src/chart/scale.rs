@@ -1,23 +1,21 @@
-//! On which scale values lie: linear from zero where they can be read on it, else
-//! logarithmic.
+//! The scale of values: linear from zero where they can be read on it, else logarithmic.
 
 use super::look::{axis, with};
 use crate::format::thousands;
 use serde_json::{Value, json};
 
-/// From this ratio between the highest and the lowest value on, the scale is
-/// logarithmic: below a fiftieth of the height nothing can be read.
+/// The ratio between the highest and the lowest value from which the scale is logarithmic: values
+/// below a fiftieth of the height cannot be read.
 const WIDE: f64 = 50.0;
 
-/// A value below this part of the highest lies in a corner; where more than half of all
-/// lie there, one outlier squeezes the rest.
+/// The share of the highest value below which a value is in the corner of the chart; where more
+/// than half are there, one outlier squeezes the rest.
 const CORNER: f64 = 0.1;
 
-/// From this ratio between the last and the first step on, steps are set out by their
-/// ratios.
+/// The ratio between the last and the first step from which steps are spaced by their ratios.
 const STEPS_APART: f64 = 8.0;
 
-/// The scale of the values of a chart, and where it begins and ends.
+/// The scale of a chart's values, with its beginning and end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Scale {
     pub log: bool,
@@ -33,7 +31,7 @@ impl Scale {
         high: 100.0,
     };
 
-    /// For values of which some may be zero; `None` of none.
+    /// The scale for values of which some may be zero; `None` without values.
     pub(super) fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         values.sort_by(f64::total_cmp);
@@ -54,7 +52,7 @@ impl Scale {
         })
     }
 
-    /// For latencies: always by ratios.
+    /// The scale for latencies, which is always by ratios.
     pub(super) fn of_ratios(values: impl Iterator<Item = f64> + Clone) -> Option<Self> {
         let low = values
             .clone()
@@ -67,18 +65,18 @@ impl Scale {
         })
     }
 
-    /// Where a value is drawn that did not set the scale: at an edge, if it lies beyond.
+    /// The position of a value that did not set the scale: at an edge, if it is beyond.
     pub(super) const fn within(self, value: f64) -> f64 {
         value.clamp(self.low, self.high)
     }
 
-    /// `log scale`, or nothing.
+    /// The note `log scale`, or an empty text.
     pub(super) fn words(self) -> &'static str {
         if self.log { ", log scale" } else { "" }
     }
 
-    /// The axis's range with room for marks at its ends; of a logarithmic one in powers
-    /// of ten, as `plotly.js` has it.
+    /// The axis's range with room for marks at its ends; for a logarithmic scale in powers of ten,
+    /// as in `plotly.js`.
     pub(super) fn range(self, room: f64) -> [f64; 2] {
         if self.log {
             let span = (self.high / self.low).log10().max(0.3);
@@ -97,26 +95,26 @@ impl Scale {
         }
     }
 
-    /// Which part of the axis's length a value stands at, from 0 to 1.
+    /// The position of a value as a share of the axis's length, from 0 to 1.
     pub(super) fn part(self, value: f64) -> f64 {
         let [from, to] = self.range(0.06);
         let place = if self.log { value.log10() } else { value };
         (place - from) / (to - from)
     }
 
-    /// An upright axis of values on this scale, so many pixels long.
+    /// A vertical axis of values on this scale, so many pixels long.
     pub(super) fn axis(self, title: &str, pixels: f64) -> Value {
         const LINE: f64 = 26.0;
         self.axis_with_room(title, pixels, LINE)
     }
 
-    /// The axis of this scale when it lies below the plot.
+    /// The horizontal axis of this scale below the plot.
     pub(super) fn lying_axis(self, title: &str, pixels: f64) -> Value {
         const WORD: f64 = 46.0;
         self.axis_with_room(title, pixels, WORD)
     }
 
-    /// `room`: pixels from one tick to the next.
+    /// The axis; `room` is the distance of ticks in pixels.
     fn axis_with_room(self, title: &str, pixels: f64, room: f64) -> Value {
         let mut settings = json!({"range": self.range(0.06)});
         if self.log {
@@ -129,7 +127,7 @@ impl Scale {
         with(axis(title), &settings)
     }
 
-    /// Ticks at round numbers, as many as have room.
+    /// Ticks at round numbers, as many as there is room for.
     fn log_ticks(self, pixels: f64, room: f64) -> Vec<f64> {
         let [from, to] = self.range(0.06);
         let choices: [&[f64]; 4] = [
@@ -167,8 +165,8 @@ fn tick_text(tick: f64) -> String {
     }
 }
 
-/// The axis along a ladder: a tick at each step that has room for its words in `pixels`,
-/// set out by ratios where `ratios` are of use and the steps ask for it.
+/// The axis along a ladder: a tick at each step that has room for its words in `pixels`, spaced by
+/// ratios where `ratios` allows it and the steps call for it.
 pub(super) fn steps_axis(title: &str, steps: &[(f64, String)], ratios: bool, pixels: f64) -> Value {
     let first = steps.first().map_or(1.0, |step| step.0);
     let last = steps.last().map_or(1.0, |step| step.0);
@@ -180,7 +178,7 @@ pub(super) fn steps_axis(title: &str, steps: &[(f64, String)], ratios: bool, pix
     let width = |words: &str| words.chars().count() as f64 * 7.5 + 8.0;
     let at = |value: f64| (place(value) - from) / (to - from) * pixels;
     let mut kept: Vec<&(f64, String)> = Vec::new();
-    // From the right: the last step is often the one that matters most.
+    // From the right, since the last step is often the most important.
     for step in steps.iter().rev() {
         let free = kept
             .last()

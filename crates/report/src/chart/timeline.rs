@@ -1,5 +1,5 @@
-//! Time lines: what the array gave, how far the sync was, what happened; and
-//! below it what each member did.
+//! Time lines: the array's rates, the sync's progress and events; and below them the work
+//! of each member.
 //!
 //! The figures are written as JSON at once: bands, marks and the second axis
 //! are shapes and settings that the crate has few setters for.
@@ -14,14 +14,14 @@ use raidlab_store::fact::series as names;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Events nearer to each other than this part of the clock share a label.
+/// The part of the clock within which events share a label.
 const SHARED_LABEL: f64 = 0.025;
-/// A job's name stands in its band from this part of the clock on.
+/// The part of the clock from which a job's band carries its name.
 const NAMED_BAND: f64 = 0.035;
-/// How many slots of an array are looked at for the charts of its members.
+/// The number of slots that are looked up for the charts of an array's members.
 const MOST_MEMBERS: usize = 64;
 
-/// Colours of reads and writes: the palette's blue and vermilion.
+/// The colours of reads and writes: the palette's blue and vermilion.
 const READ: usize = 0;
 const WRITE: usize = 3;
 
@@ -30,7 +30,7 @@ const WRITE: usize = 3;
 pub(crate) struct TimelineFigures {
     /// The experiment: subject, file system, machine and repetition, `md/ext4@one, repetition 1`.
     pub title: String,
-    /// Whether it is shown at once: the first repetition of each column is.
+    /// Whether the experiment is shown unfolded: the first repetition of each column is.
     pub open: bool,
     pub figures: Vec<Figure>,
 }
@@ -79,7 +79,7 @@ impl Clock {
         rounded(ns as f64 / self.unit_ns)
     }
 
-    /// The middles of the first `bins` bins.
+    /// The middles of the first `bins` bins, in the clock's unit.
     fn middles(&self, bins: usize) -> Vec<f64> {
         let middle = |place: usize| (place as f64 + 0.5) * self.bin_ns as f64 / self.unit_ns;
         (0..bins).map(|place| rounded(middle(place))).collect()
@@ -100,7 +100,7 @@ impl Clock {
     }
 }
 
-/// Four digits are more than a pixel shows, and keep the page small.
+/// Rounds to four digits, which are more than a pixel shows, and keep the page small.
 fn rounded(value: f64) -> f64 {
     if value == 0.0 {
         return 0.0;
@@ -135,8 +135,7 @@ fn line(clock: &Clock, bins: &[Option<Bin>], scale: f64, name: &str, look: &Valu
         "type": "scatter", "mode": "lines", "name": name, "meta": name,
         "x": clock.middles(bins.len()), "y": means.collect::<Vec<_>>(), "line": look,
     });
-    // Looked at less often than the bins are wide, as once an hour: dots, and
-    // lines across the empty bins.
+    // Samples rarer than the bins, as once an hour: dots, and lines across the empty bins.
     let together = bins
         .windows(2)
         .filter(|pair| pair.iter().all(Option::is_some));
@@ -147,8 +146,7 @@ fn line(clock: &Clock, bins: &[Option<Bin>], scale: f64, name: &str, look: &Valu
     trace
 }
 
-/// From the lowest to the highest sample of each bin; `None` where bins are of
-/// one sample.
+/// The range from the lowest to the highest sample of each bin; `None` where bins have one sample.
 fn range(clock: &Clock, bins: &[Option<Bin>], scale: f64, name: &str, fill: &str) -> Option<Value> {
     bins.iter()
         .flatten()
@@ -174,8 +172,8 @@ fn range(clock: &Clock, bins: &[Option<Bin>], scale: f64, name: &str, fill: &str
         })
 }
 
-/// Adds the lines of what the array gave, in bytes or, where nobody counted them, in requests,
-/// and says in which unit; it is empty where neither was sampled.
+/// Adds the lines of the array's rates, in bytes or, where these were not counted, in requests.
+/// Returns the unit, which is empty where neither was sampled.
 fn reads_and_writes(
     own: &Timeline<'_>,
     clock: &Clock,
@@ -209,7 +207,7 @@ fn reads_and_writes(
     unit
 }
 
-/// What the array gave, sync, events and jobs; `None` where none was sampled.
+/// The chart of the array's rates, sync, events and jobs; `None` where none was sampled.
 fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Option<Figure> {
     let (mut traces, mut legend) = (Vec::new(), Vec::new());
     let unit = reads_and_writes(own, clock, &mut traces, &mut legend);
@@ -260,7 +258,7 @@ fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Optio
     })
 }
 
-/// Pixels above the plot that the slanted labels of events take.
+/// The height in pixels above the plot that the slanted labels of events take.
 fn room_of_labels(own: &Timeline<'_>, clock: &Clock) -> usize {
     let groups = events_together(&own.events, clock);
     let lines = groups.iter().map(|near| near.len()).max().unwrap_or(0);
@@ -308,7 +306,7 @@ fn marks(own: &Timeline<'_>, clock: &Clock) -> (Vec<Value>, Vec<Value>) {
     (shapes, labels)
 }
 
-/// Events that stand so near to each other that they share a label.
+/// Groups events that are so near to each other that they share a label.
 fn events_together<'e, 'a>(
     events: &'e [&'a EventRecord],
     clock: &Clock,
@@ -327,7 +325,7 @@ fn events_together<'e, 'a>(
     all
 }
 
-/// What each member moved, with temperatures where there are any.
+/// The chart of the bytes that each member moved, with temperatures where there are any.
 fn members(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Option<Figure> {
     let quantities = [
         (
@@ -406,7 +404,7 @@ fn temperature(clock: &Clock, bins: &[Option<Bin>], member: &str, look: &Value) 
     trace
 }
 
-/// Two lines added up; a gap in one is a gap.
+/// The sum of two lines; a gap in one is a gap.
 fn sum(a: &[Option<Bin>], b: &[Option<Bin>]) -> Vec<Option<Bin>> {
     let add = |(a, b): (&Option<Bin>, &Option<Bin>)| {
         let (a, b) = ((*a)?, (*b)?);

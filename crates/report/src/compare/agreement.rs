@@ -1,13 +1,11 @@
-//! How far two runs of the same cells agree: a cross-validation of one bench by
-//! another.
+//! The agreement of two runs of the same cells: a cross-validation of one bench by another.
 //!
-//! Each cell of the second run is set beside the base's, in percent of the base's
-//! figure, and judged by the bounds that the reader declares: for a class of jobs, or
-//! for all. Each bound counts its cells; a cell is beyond where the widest one of its
-//! class does not hold it. Beside it stand the members' counts. A member's share is the part of
-//! all commands of the array (reads and writes apart) that it served; the largest
-//! difference of a share tells whether the two choose members alike, whatever
-//! their speeds.
+//! Each cell of the second run is compared with the base's, in percent of the base's figure, and
+//! judged by the bounds that the reader declares: for a class of jobs, or for all. The cells within
+//! each bound are counted; a cell is "beyond" where it exceeds the widest bound of its class. The
+//! members' counts are shown beside it. A member's share is the part of all commands of the array
+//! (reads and writes apart) that it served; the largest difference of a share shows whether the two
+//! runs choose members alike, whatever their speeds.
 
 mod text;
 
@@ -17,16 +15,16 @@ use raidlab_units::distinct;
 use serde::Serialize;
 use std::str::FromStr;
 
-/// How far a class of jobs may be apart.
+/// A bound on the difference between runs for a class of jobs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound {
-    /// The class; `None`: every one that has no bound of its own.
+    /// The class; `None` for every class without a bound of its own.
     pub class: Option<String>,
-    /// Percent of the base's figure, either way; above 0.
+    /// The bound, percent of the base's figure, either way; above 0.
     pub percent: f64,
 }
 
-/// A bound that cannot be read.
+/// The error of a bound that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no bound: a percentage above 0, or a class of jobs with one")]
 pub struct BoundError {
@@ -36,7 +34,7 @@ pub struct BoundError {
 impl FromStr for Bound {
     type Err = BoundError;
 
-    /// `3`, or `random-read=3`.
+    /// Parses `3`, or `random-read=3`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = || BoundError {
             text: text.to_owned(),
@@ -51,38 +49,37 @@ impl FromStr for Bound {
     }
 }
 
-/// What one member did in a cell.
+/// The counts of one member in a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct MemberCounts {
-    /// How many read commands the member had.
+    /// The number of read commands of the member.
     pub reads: u64,
-    /// How many write commands the member had.
+    /// The number of write commands of the member.
     pub writes: u64,
-    /// How many bytes were read from the member.
+    /// The number of bytes read from the member.
     pub read_bytes: u64,
-    /// How many bytes were written to the member.
+    /// The number of bytes written to the member.
     pub written_bytes: u64,
 }
 
-/// The two runs, cell by cell.
+/// The agreement of two runs, cell by cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Agreement {
     /// The subjects, in the order of the base's rows.
     pub places: Vec<String>,
     /// The jobs, in the order of the base's rows.
     pub jobs: Vec<AgreementRow>,
-    /// Whether most jobs are those of few subjects: then what is beyond is shown in the
-    /// place of all cells.
+    /// Whether most jobs ran on few subjects: then only the cells beyond their bounds are shown.
     pub is_sparse: bool,
     /// The bounds, percent, the narrowest first.
     pub bounds: Vec<f64>,
-    /// What came of them for each class, and for all classes together where there are
-    /// several and none has bounds of its own.
+    /// The results for each class, and for all classes together where there are several and none
+    /// has bounds of its own.
     pub classes: Vec<ClassAgreement>,
-    /// The cells beyond, the farthest first.
+    /// The cells beyond their bounds, the farthest first.
     pub beyond: Vec<BeyondCell>,
-    /// Cells that are in one of the runs only, that an audit struck out, or whose time had
-    /// not ended.
+    /// The number of cells that are in one of the runs only, that an audit struck out, or whose
+    /// time had not ended.
     pub not_compared: usize,
 }
 
@@ -91,7 +88,7 @@ pub struct Agreement {
 pub struct BeyondCell {
     /// The name of the cell's job.
     pub job: String,
-    /// The subject, and what else sets the row apart (file system, host).
+    /// The subject, and what else distinguishes the row (file system, host).
     pub place: String,
     /// The job's class.
     pub class: String,
@@ -99,9 +96,9 @@ pub struct BeyondCell {
     pub figures: [String; 2],
     /// The unit of both figures: `iops`, `MB/s`, `s`.
     pub unit: &'static str,
-    /// How far it is, percent.
+    /// The difference, percent.
     pub percent: f64,
-    /// How far it is, as it is printed.
+    /// The difference as printed.
     pub text: String,
 }
 
@@ -112,8 +109,8 @@ pub struct AgreementRow {
     pub label: String,
     /// The class that the job belongs to.
     pub class: String,
-    /// In the order of the places; `None` where a run has no such cell, an audit
-    /// struck it out, or its time had not ended.
+    /// The cells in the order of the places; `None` where a run has no such cell, an audit struck
+    /// it out, or its time had not ended.
     pub cells: Vec<Option<AgreementCell>>,
 }
 
@@ -122,44 +119,44 @@ pub struct AgreementRow {
 pub struct AgreementCell {
     /// The second run's figure over the base's, less one, in percent.
     pub percent: f64,
-    /// That difference as it is printed.
+    /// The difference as printed.
     pub text: String,
-    /// Whether that is within the bound; `None` where none is declared.
+    /// Whether the difference is within the bound; `None` where none is declared.
     pub within: Option<bool>,
-    /// What each member did in the base's run, slot by slot.
+    /// The counts of each member in the base's run, slot by slot.
     pub base: Vec<MemberCounts>,
-    /// What each member did in the second run, slot by slot.
+    /// The counts of each member in the second run, slot by slot.
     pub other: Vec<MemberCounts>,
     /// The largest difference of a member's share of the reads or of the writes,
     /// percent points; `None` where members were not counted.
     pub share_points: Option<f64>,
 }
 
-/// How the cells of a class stand to its bounds.
+/// The cells of a class counted by its bounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassAgreement {
-    /// The class; [`ALL_CLASSES`] for all of them.
+    /// The class; [`ALL_CLASSES`] for all together.
     pub class: String,
-    /// How many cells the class has.
+    /// The number of cells of the class.
     pub cells: usize,
-    /// Cells within each of the agreement's bounds; `None` where the bound is not the
-    /// class's.
+    /// The number of cells within each of the agreement's bounds; `None` where the bound is not one
+    /// of the class.
     pub within: Vec<Option<usize>>,
-    /// The median of the differences, whatever their sign, printed.
+    /// The median of the absolute differences, as printed.
     pub median_text: String,
     /// The largest difference with its sign, percent.
     pub worst_percent: f64,
-    /// The largest difference as it is printed.
+    /// The largest difference as printed.
     pub worst_text: String,
-    /// Where that is: `rand-read-32, md-raid1`.
+    /// The cell with the largest difference: `rand-read-32, md-raid1`.
     pub worst: String,
 }
 
-/// What all classes together are called.
+/// The name of all classes together.
 pub const ALL_CLASSES: &str = "all";
 
 impl RunComparison {
-    /// Cell by cell, how far run number `run` is from the base.
+    /// The agreement of run number `run` with the base, cell by cell.
     pub(super) fn agreement(&self, run: usize, bounds: &[Bound]) -> Agreement {
         let mut rows: Vec<&ComparedRow> = self.rows.iter().collect();
         rows.sort_by_key(|row| row.position);
@@ -201,8 +198,8 @@ impl RunComparison {
     }
 }
 
-/// A row's label; of what arrays did in the background with its unit, where a job is called
-/// the same, as `recovery` may be.
+/// A row's label; for background work with its unit, where a job has the same name, as
+/// `recovery` may be.
 fn own_label(row: &ComparedRow, all: &[ComparedRow]) -> String {
     let is_jobs = |other: &ComparedRow| !other.in_background && other.label == row.label;
     if row.in_background && all.iter().any(is_jobs) {
@@ -226,7 +223,7 @@ fn widest(bounds: &[Bound], class: &str) -> Option<f64> {
     bounds_of(bounds, class).reduce(f64::max)
 }
 
-/// A cell as one of those beyond, if it is.
+/// The cell as an entry beyond its bound, if it is.
 fn beyond_cell(row: &ComparedRow, run: usize, cell: Option<&AgreementCell>) -> Option<BeyondCell> {
     let cell = cell.filter(|cell| cell.within == Some(false))?;
     let figure = |run: usize| {
@@ -246,7 +243,7 @@ fn beyond_cell(row: &ComparedRow, run: usize, cell: Option<&AgreementCell>) -> O
 
 fn cell(row: &ComparedRow, run: usize, bound: Option<f64>) -> Option<AgreementCell> {
     let (base, other) = (row.cells[0].as_ref()?, row.cells[run].as_ref()?);
-    // Of a time that had not ended nobody knows how far it is from another.
+    // The difference of a time that had not ended is unknown.
     let is_known = |cell: &ComparedCell| !cell.struck && !cell.at_least && cell.told;
     if !is_known(base) || !is_known(other) || base.value <= 0.0 {
         return None;
@@ -276,7 +273,7 @@ fn share_points(base: &ComparedCell, other: &ComparedCell) -> Option<f64> {
     largest
 }
 
-/// Parts of the whole; nothing where there is no whole.
+/// The shares of the whole; empty where the whole is 0.
 fn shares(counts: impl Iterator<Item = u64> + Clone) -> Vec<f64> {
     let all: u64 = counts.clone().sum();
     match all {
@@ -285,7 +282,7 @@ fn shares(counts: impl Iterator<Item = u64> + Clone) -> Vec<f64> {
     }
 }
 
-/// What came of each class that has a bound, in the order of jobs, then of all.
+/// The results of each class that has a bound, in the order of jobs, then of all together.
 fn classes(
     places: &[String],
     jobs: &[AgreementRow],
@@ -312,10 +309,11 @@ fn classes(
     all
 }
 
-/// A cell with its job and its place.
+/// A cell with its job and subject.
 type Judged<'a> = (&'a AgreementRow, &'a str, &'a AgreementCell);
 
-/// `own`: the class's bounds; `percents`: the bounds that are counted by.
+/// The results of a class. `own`: the class's bounds; `percents`: the bounds by which
+/// cells are counted.
 fn class_agreement(
     class: &str,
     cells: Vec<Judged<'_>>,
@@ -334,7 +332,7 @@ fn class_agreement(
         0 => f64::midpoint(sizes[middle.saturating_sub(1)], sizes[middle]),
         _ => sizes[middle],
     };
-    // Of equal ones the first.
+    // Among equal ones the first is kept.
     let farther = |one: &Judged<'_>, other: &Judged<'_>| size(other) > size(one);
     let worst = cells.iter().copied();
     let worst = worst.reduce(|one, other| if farther(&one, &other) { other } else { one });

@@ -1,4 +1,4 @@
-//! What is not the same in all runs: the runs' heads, tools, facts, settings.
+//! The differences between the runs' surroundings: heads, tools, facts, settings.
 
 use super::Difference;
 use crate::compute::environment::tools;
@@ -7,14 +7,13 @@ use raidlab_store::fact::{self, disk_property};
 use raidlab_store::{Observation, Scope};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Properties of disks that change from reading to reading and are no
-/// difference between runs.
+/// Properties of disks that change from reading to reading and do not count as differences.
 const READINGS: [&str; 1] = [disk_property::TEMPERATURE_CELSIUS];
 
-/// A thing's place and name.
+/// The kind, place and name of a fact or setting.
 type Name = (&'static str, String, String);
 
-/// Every difference: heads first, then tools, environment and settings.
+/// All differences: heads first, then tools, environment and settings.
 pub(super) fn differences(runs: &[RunData], by_host: bool) -> Vec<Difference> {
     let mut values: Vec<(Name, Vec<String>)> = heads(runs);
     values.push((
@@ -66,9 +65,9 @@ fn heads(runs: &[RunData]) -> Vec<(Name, Vec<String>)> {
     ]
 }
 
-/// The options of jobs that are not the same in all runs, of the jobs of which all runs tell
-/// their options: each with the jobs that have it so. `load_option`: the option that a fact of a
-/// job is, if it shapes the load. Other benches tell other options, and spell them otherwise.
+/// The differences between options of jobs, for jobs whose options all runs report: each with the
+/// jobs that have it. `load_option`: returns the option behind a fact of a job, if it shapes the
+/// load. Different benches report different options, and spell them differently.
 pub(super) fn options(runs: &[RunData], load_option: fn(&str) -> Option<&str>) -> Vec<Difference> {
     if runs.iter().any(|data| data.run.bench != runs[0].run.bench) {
         return Vec::new();
@@ -106,7 +105,7 @@ pub(super) fn options(runs: &[RunData], load_option: fn(&str) -> Option<&str>) -
 /// The options of a job with their values, several where its cells had several.
 type Asked<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-/// What each job of a run was asked; none of those of which not all is told.
+/// The options of each job of a run; without jobs whose options are not all known.
 fn asked(data: &RunData, load_option: fn(&str) -> Option<&str>) -> BTreeMap<&str, Asked<'_>> {
     let rows = data.measurements.iter();
     let jobs: BTreeMap<Scope, &str> = rows.map(|m| (Scope::of(m), m.job.as_str())).collect();
@@ -128,7 +127,7 @@ fn asked(data: &RunData, load_option: fn(&str) -> Option<&str>) -> BTreeMap<&str
     all
 }
 
-/// Facts of machines and subjects, and settings; those of single cells are
+/// The facts of machines and subjects, and the settings; facts of single cells are
 /// readings, not surroundings.
 fn facts(data: &RunData, by_host: bool) -> BTreeMap<Name, String> {
     let mut all: BTreeMap<Name, Vec<String>> = BTreeMap::new();

@@ -1,10 +1,10 @@
-//! Which rows of different runs are the same row.
+//! The matching of rows of different runs.
 
 use crate::compute::view::{Row, View};
 use raidlab_store::{Measurement, Operation};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What makes rows of different runs the same row.
+/// The key by which rows of different runs match.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key<'a> {
     suite: &'a str,
@@ -14,11 +14,11 @@ pub(super) struct Key<'a> {
     subject: &'a str,
     filesystem: &'a str,
     host: &'a str,
-    /// Of a second figure of the same measurements its unit.
+    /// The unit, for a second figure of the same measurements.
     rate: Option<&'static str>,
-    /// Of jobs that share their name with another one, what they do; else empty.
+    /// The title, for jobs that share their name with another one; else empty.
     title: &'a str,
-    /// Which of those that share that too.
+    /// The number among jobs that share the title too.
     number: usize,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Found<'v, 'a> {
     pub column: usize,
 }
 
-/// Every row of every run, in the order of the first that has it.
+/// All rows of all runs, in the order of the first run that has each.
 pub(super) fn matched<'v, 'a>(
     views: &'v [View<'a>],
     by_host: bool,
@@ -70,15 +70,15 @@ pub(super) fn matched<'v, 'a>(
     all
 }
 
-/// What names a row of a run.
+/// The name of a row in a run.
 type Name<'a> = (&'a str, &'a str, Operation, &'a str);
 
 fn name(m: &Measurement) -> Name<'_> {
     (&m.suite, &m.job, m.op, &m.part)
 }
 
-/// The names that several jobs of a run have: tools call jobs alike that people did not
-/// name, and an import has jobs of many files.
+/// The names that several jobs of a run have: tools give the same name to unnamed jobs, and an
+/// import has jobs of many files.
 fn shared_names<'a>(views: &[View<'a>]) -> BTreeSet<Name<'a>> {
     let mut shared = BTreeSet::new();
     for view in views {
@@ -93,7 +93,7 @@ fn shared_names<'a>(views: &[View<'a>]) -> BTreeSet<Name<'a>> {
     shared
 }
 
-/// What names each row's column, without what is the same everywhere.
+/// The name of each row's column, without the parts that are the same everywhere.
 pub(super) fn places(keyed: &[(Key<'_>, Vec<Option<Found<'_, '_>>>)]) -> Vec<String> {
     let columns: Vec<_> = keyed
         .iter()
@@ -106,7 +106,7 @@ pub(super) fn places(keyed: &[(Key<'_>, Vec<Option<Found<'_, '_>>>)]) -> Vec<Str
     crate::compute::column::names(&columns)
 }
 
-/// A row's name; with what the job does where another one is called the same.
+/// A row's name; with the job's title where another one has the same name.
 pub(super) fn label(row: &Row<'_>, key: &Key<'_>) -> String {
     let mut label = row.label.clone();
     if !key.title.is_empty() {

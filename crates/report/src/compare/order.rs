@@ -1,8 +1,8 @@
-//! What stands first among compared rows, and how many verdicts of each kind there are.
+//! The order of compared rows, and the counts of their verdicts.
 
 use super::{Answer, ComparedRow, ComparedRun, ComparedVerdict};
 
-/// Counts a run's verdicts in its head.
+/// Counts a run's verdicts into its head.
 pub(super) fn count(head: &mut ComparedRun, run: usize, rows: &[ComparedRow]) {
     let verdicts = rows
         .iter()
@@ -22,8 +22,8 @@ fn verdicts(row: &ComparedRow) -> impl Iterator<Item = &ComparedVerdict> {
     cells.filter_map(|cell| cell.verdict.as_ref())
 }
 
-/// Rows with a difference first, then those without an answer, then the same,
-/// then those that cannot be compared.
+/// The rank of a row: differences first, then rows without an answer, then equal ones, then those
+/// that cannot be compared.
 pub(super) fn order(row: &ComparedRow) -> usize {
     let rank = |verdict: &ComparedVerdict| match verdict.answer {
         Answer::Better | Answer::Worse => 0,

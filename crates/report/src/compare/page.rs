@@ -9,16 +9,16 @@ use serde::Serialize;
 #[derive(Serialize)]
 struct Page<'a> {
     comparison: &'a RunComparison,
-    /// Of each run, how its rows stand to the base.
+    /// The counts of each run's verdicts against the base, in words.
     counts: Vec<String>,
-    /// How much differs, by kinds.
+    /// The number of differences, by kinds.
     difference_counts: String,
-    /// Whether that is folded away.
+    /// Whether the differences are folded away.
     folded: bool,
 }
 
 impl RunComparison {
-    /// The comparison as one file: nothing is fetched when it is looked at.
+    /// The comparison as one file: nothing is fetched when it is opened.
     ///
     /// # Errors
     /// A template that cannot be filled in, a defect of this crate.

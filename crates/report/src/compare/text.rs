@@ -8,15 +8,15 @@ use comfy_table::{Cell, CellAlignment};
 use raidlab_units::{count, grouped};
 use std::fmt::Write;
 
-/// Up to so many differences are shown in full and unfolded.
+/// The number of differences up to which they are shown in full and unfolded.
 const FEW_DIFFERENCES: usize = 20;
 
-/// The kinds that say what runs these are; shown however many others there are.
+/// The kinds of differences that identify the runs; shown however many others there are.
 const HEAD_KINDS: [&str; 2] = ["run", "tool"];
 
 impl RunComparison {
-    /// Of each run after the base how far it agrees, where bounds were declared,
-    /// and each row's verdict; what else differs comes last.
+    /// The comparison as text: each run's agreement with the base, where bounds were declared, and
+    /// each row's verdict; the differences of the surroundings come last.
     #[must_use]
     pub fn text(&self, style: &Style) -> String {
         let mut text = String::new();
@@ -38,7 +38,7 @@ impl RunComparison {
         style.finish(text)
     }
 
-    /// What differs; of much only the heads of the runs and their tools.
+    /// Writes the differences; of many only those of the runs' heads and tools.
     fn differences_text(&self, text: &mut String, style: &Style) {
         text.push_str("\nWhat differs\n");
         if self.differences.is_empty() {
@@ -67,12 +67,12 @@ impl RunComparison {
         }
     }
 
-    /// Whether there is so much that differs that it would hide the rest.
+    /// Whether there are so many differences that they would hide the rest.
     pub(super) const fn differences_are_many(&self) -> bool {
         self.differences.len() > FEW_DIFFERENCES
     }
 
-    /// `run 4, tool 1, environment 870, setting 112`.
+    /// The counts of differences, `run 4, tool 1, environment 870, setting 112`.
     pub(super) fn difference_counts(&self) -> String {
         let kinds = grouped(self.differences.iter().map(|one| (one.kind, one)));
         let words = kinds
@@ -103,7 +103,7 @@ impl RunComparison {
         let _ = writeln!(text, "{}", self.correction);
     }
 
-    /// `3 rows better, 1 worse, 2 the same, 4 cannot tell`.
+    /// The counts of a run's verdicts, `3 rows better, 1 worse, 2 the same, 4 cannot tell`.
     pub(super) fn counts(&self, run: usize) -> String {
         let own = &self.runs[run];
         format!(
@@ -115,7 +115,7 @@ impl RunComparison {
         )
     }
 
-    /// The same as tables of GitHub's Markdown.
+    /// The comparison as tables of GitHub's Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut text = format!("{MARK}# Comparison\n\n");
@@ -174,7 +174,7 @@ impl RunComparison {
         text
     }
 
-    /// What differs; much of it is folded away.
+    /// Writes the differences; many are folded away.
     fn differences_markdown(&self, text: &mut String) {
         text.push_str("\n## What differs\n\n");
         if self.differences.is_empty() {
@@ -199,7 +199,7 @@ impl RunComparison {
     }
 }
 
-/// A figure with how often it was measured and its marks.
+/// A figure with its number of repetitions and its marks.
 fn figure_words(cell: &ComparedCell) -> String {
     let mut words = cell.text.clone();
     if cell.repetitions > 1 {
@@ -211,7 +211,7 @@ fn figure_words(cell: &ComparedCell) -> String {
     words
 }
 
-/// The change, the verdict, and what it looks like.
+/// The change, the verdict, and its tone.
 fn verdict_words(row: &ComparedRow, run: usize) -> (String, String, Tone) {
     let struck = row.cells.iter().flatten().any(|cell| cell.struck);
     let goes_on = row.cells.iter().flatten().any(|cell| cell.at_least);

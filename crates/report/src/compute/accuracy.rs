@@ -1,8 +1,8 @@
-//! How far our figures are from the published ones, per class and subject.
+//! The errors of our figures against the published ones, per class and subject.
 //!
-//! Cells that the model was fitted on say how well it was fitted, the others
-//! how well it predicts: the two are never averaged together. A figure whose
-//! source is disputed says nothing either way and is only counted.
+//! Cells that the model was fitted on show how well it was fitted, the others how well it
+//! predicts: the two are never averaged together. A figure whose source is disputed proves nothing
+//! and is only counted.
 
 use super::view::{Cell, Row, View};
 use raidlab_store::{Role, published_error_percent as error_percent};
@@ -16,8 +16,8 @@ pub(crate) fn is_disputed(cell: Cell<'_>) -> bool {
     first.is_some_and(|figure| figure.reliability == DISPUTED)
 }
 
-/// How far a cell's figure is from the published one, percent of that: of several
-/// repetitions the figure is their median.
+/// The error of a cell's figure, percent of the published one; with several repetitions the figure
+/// is their median.
 pub(crate) fn cell_error_percent(row: &Row<'_>, cell: Cell<'_>) -> Option<f64> {
     let nearest = error_percent(cell.m)?;
     let ratio = cell.value / row.rate.of(cell.m);
@@ -32,20 +32,20 @@ pub(crate) fn cell_error_percent(row: &Row<'_>, cell: Cell<'_>) -> Option<f64> {
 /// Errors of some cells against their published figures.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Errors {
-    /// How many cells the errors are of, at least 1.
+    /// The number of cells, at least 1.
     pub cells: usize,
     /// Mean of the absolute errors, percent.
     pub mean_absolute_percent: f64,
     /// The largest error with its sign, percent.
     pub worst_percent: f64,
-    /// The label of its row.
+    /// The label of the row with the worst error.
     pub worst_label: String,
-    /// The index of its subject.
+    /// The index of the subject with the worst error.
     pub worst_subject: usize,
 }
 
 impl Errors {
-    /// Errors of `(subject, label, percent)`; `None` if there are none.
+    /// The errors of `(subject, label, percent)`; `None` if there are none.
     fn of<'a>(errors: impl Iterator<Item = (usize, &'a str, f64)>) -> Option<Self> {
         let mut all = Self::default();
         let mut sum = 0.0;
@@ -63,14 +63,14 @@ impl Errors {
     }
 }
 
-/// One class on one subject, or over all subjects.
+/// The accuracy of one class on one subject, or over all subjects.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Accuracy {
     /// The errors of cells that were predicted or measured; `None` if there is no such cell.
     pub predicted: Option<Errors>,
     /// The errors of cells that the model was fitted on; `None` if there is no such cell.
     pub fitted: Option<Errors>,
-    /// Cells left out because their published figure is disputed.
+    /// The number of cells left out because their published figure is disputed.
     pub disputed: usize,
 }
 

@@ -1,4 +1,4 @@
-//! How a job's reads spread over the members.
+//! The balance of a job's reads over the members.
 
 use raidlab_store::Measurement;
 

@@ -1,22 +1,22 @@
-//! What a column's disks could do: the sum of what each member does in
-//! sequence, as measured alone or as its maker declares.
+//! The bound of a column's disks: the sum of each member's sequential rate, as measured alone or as
+//! its maker declares.
 //!
-//! Reads can use all members at once. Writes carry copies and parity along, which the
-//! array tells as a fact: of n members of the rate r, RAID 1 writes r, RAID 10 and a
-//! btrfs `raid1` n r / 2, RAID 5 (n - 1) r, RAID 6 (n - 2) r. Spares, logs and caches are
-//! no part of it, and an array whose cache answers before its members has no such bound.
-//! Channels that members share are not counted here; the audit knows them.
+//! Reads can use all members at once. Writes include copies and parity, whose amount is a fact of
+//! the array: of n members of the rate r, RAID 1 writes r, RAID 10 and a btrfs `raid1` n r / 2,
+//! RAID 5 (n - 1) r, RAID 6 (n - 2) r. Spares, logs and caches do not count, and an array whose
+//! cache answers before its members has no such bound. Channels that members share are not counted
+//! here; the audit knows them.
 
 use super::facts::Facts;
 use super::view::{Cell, Row};
 use raidlab_store::fact::{self, disk_property};
 use raidlab_store::{Measurement, Operation};
 
-/// How many slots of an array are looked at for the rates of its members.
+/// The number of slots that are looked up for the rates of an array's members.
 const MOST_MEMBERS: usize = 256;
 
-/// Percent of what the disks could do that a cell reached; `None` where the
-/// row is not about sequential bytes, or a member's rate is not known.
+/// The percentage of the disks' bound that a cell reached; `None` where the row is not of
+/// sequential bytes, or a member's rate is not known.
 pub(crate) fn percent_of_disks(facts: &Facts<'_>, row: &Row<'_>, cell: Cell<'_>) -> Option<f64> {
     let m = cell.m;
     let one_way = m.op.only_reads() || m.op.only_writes();
@@ -30,7 +30,7 @@ pub(crate) fn percent_of_disks(facts: &Facts<'_>, row: &Row<'_>, cell: Cell<'_>)
     (bound > 0.0).then(|| 100.0 * cell.value / bound)
 }
 
-/// Bytes per second that the members could read, or store of a file.
+/// The bytes per second that the members could read, or store of a file.
 fn bound(facts: &Facts<'_>, m: &Measurement) -> Option<f64> {
     let devices = (0..MOST_MEMBERS).map_while(|slot| {
         let device = facts.value(m, &fact::member_device(slot))?;
@@ -46,15 +46,15 @@ fn bound(facts: &Facts<'_>, m: &Measurement) -> Option<f64> {
     let count = rates.len() as f64;
     let told = facts.number(m, fact::ARRAY_MEMBER_BYTES_PER_BYTE);
     let written = told.or_else(|| by_level(facts, m, count))?;
-    // Each member must take all of it: the slowest decides.
+    // Each member must take all of the bytes, so the slowest decides.
     if (written - count).abs() < 1e-9 {
         return rates.into_iter().reduce(f64::min);
     }
     (written > 0.0).then(|| sum / written)
 }
 
-/// What members write for each byte, by the level's name alone, as older runs and
-/// imported ones know no more; `None` where the name does not tell.
+/// The bytes that members write per byte, by the level's name alone, as older runs and imports have
+/// no more; `None` where the name does not tell.
 fn by_level(facts: &Facts<'_>, m: &Measurement, count: f64) -> Option<f64> {
     let parity = |disks: f64| (count > disks).then(|| count / (count - disks));
     let is_btrfs = facts.value(m, fact::ARRAY_SYSTEM) == Some("btrfs");
@@ -72,7 +72,7 @@ fn by_level(facts: &Facts<'_>, m: &Measurement, count: f64) -> Option<f64> {
     }
 }
 
-/// A device's own rate, or that of the disk it is a part of.
+/// A device's own rate, or that of the disk that it is a partition of.
 fn rate(facts: &Facts<'_>, m: &Measurement, device: &str) -> Option<f64> {
     let own = |device: &str| {
         facts.number(

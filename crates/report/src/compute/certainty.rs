@@ -1,10 +1,9 @@
-//! Whether a difference between two figures can be told from chance.
+//! Comparison of two figures: whether their difference can be told from chance.
 //!
-//! Repetitions are the sample. A cell measured once is judged by its
-//! one-second series, as batch means, where that has enough samples: they say
-//! how steady the rate was during that one job, and nothing of how another
-//! start would differ. Over a class of several rows the score of a repetition
-//! is the geometric mean of its figures.
+//! Repetitions are the sample. A cell measured once is judged by its one-second series, as batch
+//! means, where that has enough samples: they show how steady the rate was during that one job, but
+//! not how another start would differ. Over a class of several rows the score of a repetition is
+//! the geometric mean of its figures.
 
 use super::fold::stream;
 use super::rate::Rate;
@@ -19,23 +18,23 @@ use raidlab_store::fact::series as names;
 use raidlab_store::{Measurement, Metric, Series};
 use std::collections::BTreeSet;
 
-/// What is known of a figure.
+/// The data behind a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Side {
     /// One value per repetition.
     pub values: Vec<f64>,
-    /// Of a cell measured once, its series with an interval.
+    /// The mean of the series with its interval, for a cell measured once.
     pub series: Option<Measured>,
 }
 
 impl Side {
-    /// A row's column: the repetitions that are not struck out.
+    /// The data of a row's column: the repetitions that are not struck out.
     pub(crate) fn of_row(row: &Row<'_>, column: usize, series: &[Series]) -> Self {
         let kept: Vec<&Measurement> = row.kept(column).collect();
         Self::of_measurements(row.rate, &kept, series)
     }
 
-    /// Repetitions of one cell.
+    /// The data of repetitions of one cell.
     pub(crate) fn of_measurements(rate: Rate, kept: &[&Measurement], series: &[Series]) -> Self {
         Self {
             values: kept.iter().map(|m| rate.of(m)).collect(),
@@ -46,8 +45,7 @@ impl Side {
         }
     }
 
-    /// A column's scores over several rows: a repetition counts where every
-    /// row has it.
+    /// The scores of a column over several rows: a repetition counts where every row has it.
     pub(crate) fn of_class(rows: &[&Row<'_>], column: usize, series: &[Series]) -> Self {
         if let [row] = rows {
             return Self::of_row(row, column, series);
@@ -75,7 +73,7 @@ impl Side {
     }
 }
 
-/// How `other` stands to `base`; `None` where either has no figure above zero.
+/// Compares `other` with `base`; `None` where either has no figure above zero.
 pub(crate) fn compare(
     base: &Side,
     other: &Side,
@@ -102,14 +100,14 @@ pub(crate) fn compare(
     ))
 }
 
-/// The stream for comparisons that begin at this row.
+/// The random stream for comparisons that begin at this row.
 pub(crate) fn stream_of(seed: u64, row: &Row<'_>) -> Stream {
     stream(seed, row.head).fork("compare", 0)
 }
 
-/// A row's figure with the relative interval of what was sampled while it was
-/// measured, as batch means. The figure itself stays the tool's: a monitor may
-/// see only the members, which move more than the array gives.
+/// A row's figure with the relative interval of the samples taken meanwhile, as batch means. The
+/// figure itself stays the tool's: a monitor may see only the members, which move more bytes than
+/// the array delivers.
 fn of_series(rate: Rate, m: &Measurement, series: &[Series]) -> Option<Measured> {
     let name = match (m.metric(), m.op.only_reads(), m.op.only_writes()) {
         (Metric::BytesPerSecond, true, _) => names::READ_BYTES_PER_SECOND,

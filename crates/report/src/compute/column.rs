@@ -1,12 +1,11 @@
 //! The columns of a run's tables: a subject with a file system on a host.
 //!
-//! Fits of a disk model are no columns of their own: they are the band of a
-//! figure.
+//! Fits of a disk model are not separate columns: they make the band of a figure.
 
 use raidlab_store::Measurement;
 use raidlab_units::distinct;
 
-/// What the cells of a column have in common.
+/// The identity of a column, which its cells have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Column<'a> {
     /// The machine; empty for modelled ones.
@@ -27,19 +26,19 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// Whether a measurement stands in it.
+    /// Whether a measurement belongs to the column.
     pub(crate) fn holds(&self, m: &Measurement) -> bool {
         *self == Column::of(m)
     }
 }
 
-/// Every column, in order of appearance.
+/// All columns, in order of appearance.
 pub(crate) fn columns(measurements: &[Measurement]) -> Vec<Column<'_>> {
     distinct(measurements.iter().map(Column::of))
 }
 
-/// Short names: `md/ext4@one`, without the parts that are the same
-/// everywhere. One column alone is named by its subject.
+/// The short names of columns: `md/ext4@one`, without the parts that are the same everywhere. A
+/// single column is named by its subject.
 pub(crate) fn names(columns: &[Column<'_>]) -> Vec<String> {
     let varies = |part: fn(&Column<'_>) -> String| {
         let mut parts = columns.iter().map(part);

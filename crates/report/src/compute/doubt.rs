@@ -1,42 +1,40 @@
-//! What is not known of modelled disks that nobody fitted, and what follows for figures
-//! and for ranks.
+//! The uncertainty of modelled disks that were not fitted, and what follows for figures and ranks.
 //!
-//! A row of such disks carries a band: how far the real rate may be from the modelled
-//! one ([`DiskBand`]). Two figures on the same disks err together: of their ratio more is
-//! known than of either. So a comparison has one of two grounds. On the same disks the
-//! ratio decides by what is left when the common error has cancelled; on other disks each
-//! figure may lie anywhere in its own band. A lead that is no longer one at the worse end
-//! is none: nobody can tell.
+//! A row of such disks carries a band: how far the real rate may be from the modelled one
+//! ([`DiskBand`]). Two figures on the same disks err together: their ratio is known better than
+//! either. So there are two kinds of comparison. On the same disks the error of the ratio counts,
+//! after the common error has cancelled; on different disks each figure may lie anywhere in its own
+//! band. A lead that vanishes at the worse end is not counted as one.
 
 use crate::format::figure;
 use raidlab_store::{DiskBand, Measurement};
 use std::collections::BTreeSet;
 
-/// Where the real figure may lie, in the unit of `value`; `None` where all disks were
-/// fitted, or are real, and where there is no figure.
+/// The range of the real figure, in the unit of `value`; `None` where all disks were fitted, or are
+/// real, and where there is no figure.
 pub(crate) fn around(m: &Measurement, value: f64) -> Option<(f64, f64)> {
     let band = m.disk_band.filter(|_| value > 0.0)?;
     Some((value * band.low, value * band.high))
 }
 
-/// A band as tables print it, in the unit of its figure: `128…326`.
+/// A band as tables print it, in its figure's unit: `128…326`.
 pub(crate) fn words((low, high): (f64, f64)) -> String {
     format!("{}…{}", figure(low), figure(high))
 }
 
-/// What the disks leave open when two figures are compared.
+/// The range of the real ratio of two figures, given the uncertainty of their disks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Limits {
-    /// The real ratio is at least so many times the modelled one.
+    /// The lower factor: the real ratio is at least so many times the modelled one.
     pub low: f64,
-    /// The real ratio is at most so many times the modelled one.
+    /// The upper factor: the real ratio is at most so many times the modelled one.
     pub high: f64,
     /// Whether the two ran on the same disks, whose common error cancels.
     pub same_disks: bool,
 }
 
 impl Limits {
-    /// Of `one` over `other`; `None` where nothing is open.
+    /// The limits of `one` over `other`; `None` where there is no uncertainty.
     pub(crate) fn of(one: &Measurement, other: &Measurement) -> Option<Self> {
         if one.disk_band.is_none() && other.disk_band.is_none() {
             return None;
@@ -61,7 +59,7 @@ impl Limits {
         })
     }
 
-    /// Of a geometric mean of ratios, each with its own limits: those of one disk err
+    /// The limits of a geometric mean of ratios, each with its own limits: those of one disk err
     /// together, so the mean errs as they do on average. Ratios without limits count.
     pub(crate) fn mean(all: &[Option<Self>]) -> Option<Self> {
         let there: Vec<&Self> = all.iter().flatten().collect();
@@ -77,12 +75,12 @@ impl Limits {
         })
     }
 
-    /// Whether a modelled ratio may really be 1, or lie on its other side.
+    /// Whether a modelled ratio may really be 1, or on its other side.
     pub(crate) fn leave_open(&self, ratio: f64) -> bool {
         ratio * self.low <= 1.0 && 1.0 <= ratio * self.high
     }
 
-    /// What keeps the comparison open, or decides it, in words.
+    /// The uncertainty that keeps the comparison open, or does not, in words.
     pub(crate) fn words(&self) -> String {
         if self.same_disks {
             format!(

@@ -1,5 +1,5 @@
-//! What the machines, the arrays and the tools were: facts side by side,
-//! settings as asked for and as found, and every command.
+//! The environment: facts of machines, arrays and tools side by side, settings as requested and as
+//! found, and every command.
 
 use super::view::View;
 use crate::data::RunData;
@@ -10,12 +10,12 @@ use raidlab_units::{count, grouped};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Of each output of a command so many bytes are shown.
+/// The number of bytes shown of each output of a command.
 const SHOWN_BYTES: usize = 2048;
-/// All outputs of a page together show no more.
+/// The number of bytes shown of all outputs of a page together.
 const ALL_SHOWN_BYTES: usize = 300 * 1024;
 
-/// A table of facts: a row for each name, a column for each thing.
+/// A table of facts: a row for each name, a column for each machine, disk or subject.
 #[derive(Debug, Serialize)]
 pub(crate) struct FactTable {
     pub title: &'static str,
@@ -23,26 +23,26 @@ pub(crate) struct FactTable {
     pub rows: Vec<FactRow>,
 }
 
-/// One fact of every thing.
+/// One fact, with its value for each column.
 #[derive(Debug, Serialize)]
 pub(crate) struct FactRow {
     pub name: String,
-    /// The value for each thing, in the order of the columns; an empty text if it is not known.
+    /// The values, in the order of the columns; an empty text where one is not known.
     pub values: Vec<String>,
-    /// Whether those that are known are not all the same.
+    /// Whether the known values differ.
     pub differs: bool,
 }
 
-/// A setting or option as asked for and as found.
+/// A setting or option as requested and as found.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct AskedRow {
-    /// `false` first: what was not applied is on top.
+    /// Whether it was applied; `false` sorts first, so these rows are on top.
     pub applied: Option<bool>,
     pub name: String,
     pub asked: String,
     pub found: String,
     pub source: String,
-    /// The machines, subjects and jobs that it holds for, in words.
+    /// The machines, subjects and jobs with this setting, in words.
     pub places: String,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct AskedRow {
 #[derive(Debug, Serialize)]
 pub(crate) struct CommandGroup {
     pub title: String,
-    /// How many commands there are, and how many failed: `3 commands, 1 failed`.
+    /// The number of commands, and of those that failed: `3 commands, 1 failed`.
     pub words: String,
     pub failed: bool,
     pub commands: Vec<CommandRow>,
@@ -59,10 +59,10 @@ pub(crate) struct CommandGroup {
 /// A command that ran, as the page shows it.
 #[derive(Debug, Serialize)]
 pub(crate) struct CommandRow {
-    /// Seconds since the experiment began.
+    /// The seconds since the experiment began.
     pub at: String,
     pub command: String,
-    /// `exit 0`, `killed by a signal`.
+    /// The outcome: `exit 0`, `killed by a signal`.
     pub code: String,
     pub failed: bool,
     pub took: String,
@@ -70,7 +70,7 @@ pub(crate) struct CommandRow {
     pub stderr: String,
 }
 
-/// Machines, their disks, and the subjects.
+/// The tables of machines, their disks, and the subjects.
 pub(crate) fn fact_tables(data: &RunData, view: &View<'_>) -> Vec<FactTable> {
     let asked = |name: &str| outcome_of(name).is_some();
     let plain = || data.observations.iter().filter(move |o| !asked(&o.name));
@@ -122,7 +122,7 @@ fn host_words(host: &str) -> String {
     }
 }
 
-/// Facts arranged; of a thing's several values all different ones are kept, in
+/// Arranges facts into a table; of several values all different ones are kept, in
 /// order of appearance.
 fn table<'a>(
     title: &'static str,
@@ -165,11 +165,11 @@ fn table<'a>(
     }
 }
 
-/// How names of facts end that count something.
+/// The endings of names of facts that are amounts.
 const COUNTING: [&str; 3] = ["bytes", "_ns", "_per_second"];
 
-/// A value with its unit; large numbers with gaps between thousands. What counts nothing
-/// may be a serial number or the date of a firmware: its digits stand as they are.
+/// A value with its unit; large amounts with gaps between thousands. Other digits may be a serial
+/// number or the date of a firmware, and are left as they are.
 fn value_words(observation: &Observation) -> String {
     let Observation {
         name, value, unit, ..
@@ -224,7 +224,7 @@ pub(crate) fn asked_rows(data: &RunData, view: &View<'_>) -> Vec<AskedRow> {
             _ => row.applied = Some(observation.value == fact::TRUE),
         }
     }
-    // The same outcome in many places is one row.
+    // The same outcome in many places is merged into one row.
     let mut merged: BTreeMap<AskedRow, Vec<&Scope>> = BTreeMap::new();
     for ((scope, _), row) in found {
         merged.entry(row).or_default().push(scope);
@@ -240,7 +240,7 @@ pub(crate) fn asked_rows(data: &RunData, view: &View<'_>) -> Vec<AskedRow> {
     rows
 }
 
-/// Where something holds: few places by name, many by number.
+/// The places of a setting: few by name, many by number.
 fn places(scopes: &[&Scope], view: &View<'_>) -> String {
     match scopes {
         [a] => scope_words(a, view),
@@ -283,13 +283,13 @@ pub(crate) fn scope_words(scope: &Scope, view: &View<'_>) -> String {
     words.join(", ")
 }
 
-/// Every tool with its version, as the measurements name them.
+/// All tools with their versions, as the measurements name them.
 pub(crate) fn tools(data: &RunData) -> Vec<&str> {
     let tools: BTreeSet<&str> = data.measurements.iter().map(|m| m.tool.as_str()).collect();
     tools.into_iter().filter(|tool| !tool.is_empty()).collect()
 }
 
-/// Every command by experiment, in the order in which they began.
+/// All commands by experiment, in the order in which they began.
 pub(crate) fn command_groups(data: &RunData, view: &View<'_>) -> Vec<CommandGroup> {
     let mut left = ALL_SHOWN_BYTES;
     let commands = data.commands.iter().map(|command| {
@@ -336,7 +336,7 @@ fn command_row(command: &CommandRecord, left: &mut usize) -> CommandRow {
     }
 }
 
-/// The beginning of an output, with a note of what is left out.
+/// The beginning of an output, with a note on what is left out.
 fn shortened(text: &str, left: &mut usize) -> String {
     let text = text.trim_end();
     let mut end = SHOWN_BYTES.min(*left).min(text.len());

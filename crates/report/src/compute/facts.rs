@@ -1,4 +1,4 @@
-//! Facts looked up for a row.
+//! Look-up of facts for a row.
 
 use raidlab_store::{Measurement, Observation};
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! What the audit found, arranged for people: one entry per rule with all its
-//! cases, the worst first, and short marks for the cells concerned.
+//! The audit's findings, arranged for people: one entry per rule with all its cases, the worst
+//! first, and short marks for the cells concerned.
 
 use super::view::{Row, View};
 use crate::format::list;
@@ -8,31 +8,31 @@ use raidlab_units::{distinct, grouped};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// So many rows are named, of more only their number.
+/// The number of rows up to which they are listed by name.
 const NAMED_ROWS: usize = 6;
 
 /// Findings of one rule.
 #[derive(Debug, Serialize)]
 pub(crate) struct Group<'a> {
-    /// Its element's identifier in the page.
+    /// The identifier of the group's element in the page.
     pub anchor: String,
     pub rule: &'a str,
     pub title: &'a str,
     #[serde(skip)]
     pub severity: Severity,
-    /// `fatal`, `warning`, `note`.
+    /// The severity's name: `fatal`, `warning`, `note`.
     pub severity_name: &'static str,
     pub sign: &'static str,
-    /// What it does to the numbers, each sentence once.
+    /// The effects on the numbers, each sentence once.
     pub effects: Vec<&'a str>,
-    /// What to do, each sentence once.
+    /// The remedies, each sentence once.
     pub remedies: Vec<&'a str>,
-    /// Every cell concerned, all cases together.
+    /// All cells concerned, of all cases together.
     pub cells: String,
     pub cases: Vec<Case<'a>>,
 }
 
-/// Where a rule holds, with what shows it.
+/// A case of a rule: the cells concerned, with the evidence.
 #[derive(Debug, Serialize)]
 pub(crate) struct Case<'a> {
     pub evidence: &'a str,
@@ -51,7 +51,7 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// Whether it is a warning's, not a fatal finding's.
+    /// Whether the mark is of a warning, not of a fatal finding.
     pub(crate) fn is_warning(&self) -> bool {
         self.severity_name == severity_name(Severity::Warning)
     }
@@ -112,8 +112,7 @@ fn key(finding: &Finding) -> (Severity, &str, &str) {
     (finding.severity, &finding.rule, &finding.title)
 }
 
-/// The marks of a cell with the findings at these positions: each rule once,
-/// notes not at all.
+/// The marks of a cell with the findings at these positions: each rule once, without notes.
 pub(crate) fn marks(findings: &[Finding], groups: &[Group<'_>], positions: &[usize]) -> Vec<Mark> {
     let mut marks: Vec<Mark> = Vec::new();
     for finding in positions.iter().map(|position| &findings[*position]) {
@@ -198,8 +197,8 @@ fn cells(findings: &[&Finding], view: &View<'_>) -> String {
     words
 }
 
-/// Rows by the names of their jobs: a job by its own where all its rows are meant, and with its
-/// title where another job has the same name.
+/// Rows in words: a job's name alone where all its rows are meant, and with its title where another
+/// job has the same name.
 fn row_words(view: &View<'_>, rows: &[usize]) -> String {
     let of_job = |sequence: u32| {
         let all = view.rows.iter().enumerate();
@@ -232,7 +231,7 @@ fn row_words(view: &View<'_>, rows: &[usize]) -> String {
     }
 }
 
-/// What the audit says of its own work.
+/// The audit's notes on its own coverage.
 pub(crate) fn audit_notes(notes: &[AccuracyNote]) -> Vec<&str> {
     let own = notes.iter().filter(|note| note.class == AUDIT_NOTE_CLASS);
     own.map(|note| note.statement.as_str()).collect()

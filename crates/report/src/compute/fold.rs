@@ -1,4 +1,4 @@
-//! Repetitions of a cell made into one figure.
+//! Folding of a cell's repetitions into one figure.
 //!
 //! The figure is the median. With several repetitions it has a 95 % interval
 //! (bootstrap, Student's t for few values); its random stream is forked from
@@ -11,24 +11,24 @@ use raidlab_random::Stream;
 use raidlab_statistics::{Sample, estimate, outliers};
 use raidlab_store::Measurement;
 
-/// A cell's figure.
+/// A cell's figure, folded from its repetitions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Folded<'a> {
     /// The repetition nearest to the figure.
     pub m: &'a Measurement,
     /// The median, in the row's unit.
     pub value: f64,
-    /// The ends of its 95 % interval; `None` for one repetition or equal ones.
+    /// The ends of the median's 95 % interval; `None` for one repetition or equal ones.
     pub interval: Option<(f64, f64)>,
-    /// How many repetitions the figure was made of, at least 1.
+    /// The number of repetitions behind the figure, at least 1.
     pub used: usize,
-    /// Whether all of them are struck out.
+    /// Whether all repetitions are struck out.
     pub fatal: bool,
-    /// Whether it is a time, and one of those in the middle had not ended.
+    /// Whether the figure is a time, and one of the middle repetitions had not ended.
     pub at_least: bool,
 }
 
-/// Folds repetitions, each with whether it is struck out; `None` of none.
+/// Folds repetitions, each with whether it is struck out; `None` without any.
 pub(crate) fn fold<'a>(
     rate: Rate,
     repetitions: &[(&'a Measurement, bool)],
@@ -40,7 +40,7 @@ pub(crate) fn fold<'a>(
         .filter(|(_, struck)| fatal || !struck)
         .map(|(m, _)| *m)
         .collect();
-    // One that was too quick to be timed says nothing of how quick it was.
+    // A repetition that was too short to be timed has no rate.
     let told = |m: &&Measurement| rate.tells(m, rate.of(m));
     let kept: Vec<&Measurement> = match kept.iter().any(told) {
         true => kept.into_iter().filter(told).collect(),
@@ -57,12 +57,12 @@ pub(crate) fn fold<'a>(
         at_least: rate == Rate::Seconds
             && kept.iter().any(|m| goes_on_in_the_middle(rate, &kept, m)),
     };
-    // A store keeps finite numbers only, so there is a sample.
+    // A store holds finite numbers only, so there is a sample.
     if let (2.., Ok(sample)) = (kept.len(), Sample::new(&values)) {
         let mut stream = stream(seed, head);
         let found = estimate(&sample, &mut stream);
         folded.value = found.value;
-        // A rate is never below zero, whatever Student's t of three says.
+        // A rate is never below zero, though Student's t of three values may reach there.
         let interval = found.interval.ok();
         folded.interval = interval.map(|interval| (interval.low.max(0.0), interval.high));
         let far = |m: &Measurement| (rate.of(m) - found.value).abs();
@@ -72,14 +72,13 @@ pub(crate) fn fold<'a>(
     Some(folded)
 }
 
-/// Whether this one of some times had not ended, and the median would be another one if it
-/// had taken longer.
+/// Whether this repetition had not ended, and the median would change if it had taken longer.
 fn goes_on_in_the_middle(rate: Rate, all: &[&Measurement], own: &Measurement) -> bool {
     let shorter = all.iter().filter(|m| rate.of(m) < rate.of(own)).count();
     own.is_unfinished() && shorter <= all.len() / 2
 }
 
-/// The stream of a row's column.
+/// The random stream of a row's column.
 pub(crate) fn stream(seed: u64, m: &Measurement) -> Stream {
     let place = [
         m.host.as_str(),
@@ -91,12 +90,11 @@ pub(crate) fn stream(seed: u64, m: &Measurement) -> Stream {
     Stream::new(seed).fork(&place.join("\n"), u64::from(m.sequence))
 }
 
-/// Of fewer repetitions none is called an outlier: of three values drawn from
-/// one distribution a third of all triplets has one "far" from two that happen
-/// to lie close together.
+/// The fewest repetitions among which one is called an outlier: with three values drawn from one
+/// distribution, a third of all triplets has one "far" from two that happen to be close together.
 const LEAST_FOR_OUTLIERS: usize = 5;
 
-/// Which of these figures stand out from the others, as positions.
+/// The positions of the outliers among these figures.
 pub(crate) fn outlying(values: &[f64]) -> Vec<usize> {
     if values.len() < LEAST_FOR_OUTLIERS {
         return Vec::new();

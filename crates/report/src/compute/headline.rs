@@ -1,11 +1,10 @@
-//! The answer in words, computed: who is best at what, and by how much.
+//! The answer in words, computed: which subject is best at what, and by how much.
 //!
-//! Subjects are compared per class by the geometric mean of their ratio to
-//! the best figure of each row, over the rows that all of them have. A lead
-//! below two percent is called a draw: even ratios between subjects are not
-//! known better than that. A subject that leads the mean but not most of the
-//! rows owes it to an outlier: then the class has no single winner. Where nobody fitted
-//! the disks, a lead within what is not known of them is none: see [`super::doubt`].
+//! Subjects are compared per class by the geometric mean of their ratio to the best figure of each
+//! row, over the rows that all of them have. A lead below two percent is called a draw: even ratios
+//! between subjects are not known better than that. A subject that leads the mean but not most of
+//! the rows owes it to an outlier: then the class has no single winner. Where the disks were not
+//! fitted, a lead within their uncertainty does not count: see [`super::doubt`].
 
 use super::certainty::{Side, compare, stream_of};
 use super::doubt::Limits;
@@ -17,22 +16,22 @@ use crate::format::list;
 use raidlab_statistics::{Comparison, Correction, Verdict as Answer, correct_table};
 use raidlab_units::grouped;
 
-/// Of more rows than this only their number is said.
+/// The number of rows up to which they are listed by name.
 const NAMED_ROWS: usize = 6;
 
-/// Leads below this are draws, percent.
+/// The lead below which the result is a draw, percent.
 const DRAW_PERCENT: f64 = 2.0;
 
-/// So many times the next one, the best of a row stands out.
+/// The ratio to the next figure from which the best of a row stands out.
 const STANDS_OUT_RATIO: f64 = 3.0;
 
-/// Below this part of the best, a subject has not merely lost the row.
+/// The share of the best below which a subject's figure is remarked on.
 const FALLS_TO_RATIO: f64 = 0.25;
 
-/// So many of those behind are named when there are many.
+/// The number of trailing subjects that are named when there are many.
 const NAMED_BEHIND: usize = 3;
 
-/// How the subjects did in one class.
+/// The result of the subjects in one class.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Verdict {
     /// The class in words.
@@ -42,35 +41,35 @@ pub(crate) struct Verdict {
     /// Indexes of the best subject and of those that draw with it; empty where
     /// there is no single winner.
     pub best: Vec<usize>,
-    /// The others with how far they are behind on average, percent below the
-    /// best, nearest first; empty where there is no single winner.
+    /// The other subjects with their average distance, percent below the best, nearest first; empty
+    /// where there is no single winner.
     pub behind: Vec<(usize, f64)>,
-    /// Who leads which rows: the subjects, by index, and the labels of the rows that they lead.
+    /// The leaders of rows: the subjects, by index, and the labels of the rows that they lead.
     pub leads: Vec<(Vec<usize>, Vec<String>)>,
-    /// What stands out or falls over in single rows, as clauses.
+    /// Remarks on rows in which a subject stands out or falls far behind, as clauses.
     pub remarks: Vec<String>,
-    /// How sure the lead is: the best against the next, or against the one
-    /// that draws with it; `None` for what a model did once, which has no chance in it.
+    /// The certainty of the lead: the best against the next, or against the one that draws with it;
+    /// `None` for single runs of a model, which have no chance in them.
     pub lead: Option<Lead>,
-    /// Whom the best may really not lead, as nobody fitted the disks.
+    /// The subjects that may really equal the best, as the disks were not fitted.
     pub open: Option<Open>,
 }
 
-/// Subjects that a class's best cannot be told from.
+/// Subjects that cannot be told from a class's best.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Open {
-    /// The subjects whom the best may really not lead, by index, the nearest first.
+    /// The subjects' indexes, the nearest first.
     pub subjects: Vec<usize>,
-    /// What the disks leave open against the nearest.
+    /// The limits of the comparison with the nearest.
     pub limits: Limits,
 }
 
-/// The best of a class against another.
+/// The comparison of a class's best with another subject.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Lead {
-    /// The index, from 0, of the subject that the best is held against.
+    /// The index, from 0, of that subject.
     pub next: usize,
-    /// How the figures of the best compare with those of that subject.
+    /// The comparison of the best's figures with that subject's.
     pub comparison: Comparison,
 }
 
@@ -109,8 +108,8 @@ pub(crate) fn verdicts(data: &RunData, view: &View<'_>) -> Vec<Verdict> {
     found
 }
 
-/// A class's rows that can be compared, those of jobs or those of what arrays do in the
-/// background, and those that cannot because the audit struck out figures in them; where every row has such figures, all
+/// A class's rows that can be compared, those of jobs or those of background work, and those that
+/// cannot because the audit struck out figures in them; where every row has such figures, all rows
 /// stay and the subjects concerned are left out.
 fn comparable<'v, 'a>(
     view: &'v View<'a>,
@@ -149,7 +148,7 @@ impl Ranking {
         }
     }
 
-    /// Each subject's part of the best, best first.
+    /// Each subject's figure as a share of the best, best first.
     fn ratios(&self) -> impl Iterator<Item = (usize, f64)> {
         let best = self.figures[0].1;
         self.figures
@@ -157,7 +156,7 @@ impl Ranking {
             .map(move |(s, value)| (*s, value / best))
     }
 
-    /// The best and those that draw with it.
+    /// The best subject and those that draw with it.
     fn leaders(&self) -> Vec<usize> {
         let near = |(subject, ratio)| (100.0 * (1.0 - ratio) < DRAW_PERCENT).then_some(subject);
         let mut leaders: Vec<usize> = self.ratios().filter_map(near).collect();
@@ -168,7 +167,7 @@ impl Ranking {
 
 fn verdict(data: &RunData, view: &View<'_>, class: &str, of_jobs: bool) -> Option<Verdict> {
     let (mut rows, left_out) = comparable(view, class, of_jobs);
-    // Not every array has a third recovery, nor is one that goes on to be ranked.
+    // Not every array has a third recovery, and an unfinished one cannot be ranked.
     let ranks = |row: &Row<'_>| row.valid_values().into_iter().flatten().count() > 1;
     rows.retain(|row| of_jobs || ranks(row));
     let better = rows.first()?.rate.better();
@@ -198,7 +197,7 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str, of_jobs: bool) -> Optio
     });
     remarks.extend(not_ranked(&rows, &view.names));
     if of_jobs {
-        // First: a rank of unlike things is no rank.
+        // This comes first: a ranking of unlike states is not valid.
         remarks.splice(0..0, unlike(&rows, &subjects, &view.names, &data.findings));
     }
     remarks.extend(going_on(&rows, &view.names));
@@ -234,8 +233,8 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str, of_jobs: bool) -> Optio
     })
 }
 
-/// Whether chance is in these rows. On a model each repetition has its own angles and
-/// places, and a single one is the same for all subjects.
+/// Whether these rows depend on chance. On a model each repetition has its own angles and places,
+/// and a single one is the same for all subjects.
 fn has_chance(data: &RunData, rows: &[&Row<'_>]) -> bool {
     let is_repeated = |row: &&Row<'_>| row.repetitions.iter().any(|all| all.len() > 1);
     data.run.bench != MODEL_BENCH || rows.iter().any(is_repeated)
@@ -246,7 +245,7 @@ type Scores = Vec<(usize, f64)>;
 /// Subjects that lead together, and the labels of the rows that they lead.
 type Leads = Vec<(Vec<usize>, Vec<String>)>;
 
-/// The scores over all rankings, and who leads which rows.
+/// The scores over all rankings, and the leaders of rows.
 fn standing(subjects: &[usize], rankings: &[Ranking]) -> (Scores, Leads) {
     let mut scores: Scores = subjects.iter().map(|&subject| (subject, 0.0)).collect();
     for ranking in rankings {
@@ -262,7 +261,7 @@ fn standing(subjects: &[usize], rankings: &[Ranking]) -> (Scores, Leads) {
     (scores, grouped(leads))
 }
 
-/// A clause for subjects with figures of what had not ended.
+/// A clause on subjects whose figures are of unfinished work.
 fn going_on(rows: &[&Row<'_>], names: &[String]) -> Option<String> {
     let goes_on = |column: &usize| {
         let mut cells = rows.iter().filter_map(|row| row.cells[*column]);
@@ -274,7 +273,7 @@ fn going_on(rows: &[&Row<'_>], names: &[String]) -> Option<String> {
     (!names.is_empty()).then(words)
 }
 
-/// Whom the best of these scores, sums of logarithms over `rows`, may really not lead.
+/// The subjects that the best of these scores, sums of logarithms over `rows`, may really not lead.
 fn open(rows: &[&Row<'_>], scores: &[(usize, f64)]) -> Option<Open> {
     let (top, best) = *scores.first()?;
     let against = |subject: usize| {
@@ -342,7 +341,7 @@ fn remarks(names: &[String], rankings: &[Ranking], mean: impl Fn(usize) -> f64) 
 }
 
 impl Verdict {
-    /// The names of the best, or that there is none.
+    /// The names of the best, or the statement that there is none.
     pub(crate) fn winner(&self, names: &[String]) -> String {
         if self.best.is_empty() {
             return "no single winner".to_owned();
@@ -361,7 +360,7 @@ impl Verdict {
         list(&best)
     }
 
-    /// The subject that alone is the best, and is known to be.
+    /// The single best subject, if that is certain.
     pub(crate) fn sole_winner(&self) -> Option<usize> {
         match self.best.as_slice() {
             [one] if self.open.is_none() => Some(*one),
@@ -369,14 +368,14 @@ impl Verdict {
         }
     }
 
-    /// Whether the lead may be chance, or is within what is not known of the disks.
+    /// Whether the lead may be chance, or is within the disks' uncertainty.
     pub(crate) fn is_uncertain(&self) -> bool {
         let lead = self.lead.as_ref();
         self.open.is_some()
             || lead.is_some_and(|lead| matches!(lead.comparison.verdict, Answer::CannotTell { .. }))
     }
 
-    /// How sure the lead is, in words; empty for models of fitted disks.
+    /// The certainty of the lead, in words; empty for models of fitted disks.
     pub(crate) fn certainty(&self, names: &[String]) -> String {
         let mut sentences = Vec::new();
         if let Some(lead) = &self.lead {
@@ -392,7 +391,7 @@ impl Verdict {
         sentences.join(" ")
     }
 
-    /// Why the winner is the winner, in words.
+    /// The reason for the winner, in words.
     pub(crate) fn reason(&self, names: &[String]) -> String {
         let named = |subjects: &[usize]| {
             let own: Vec<&str> = subjects
@@ -424,7 +423,7 @@ impl Verdict {
     }
 }
 
-/// `job 1`, `jobs 1 and 2`, `27 rows`.
+/// The jobs in words: `job 1`, `jobs 1 and 2`, `27 rows`.
 fn jobs(labels: &[String]) -> String {
     match labels.len() {
         1 => format!("job {}", labels[0]),
@@ -433,7 +432,7 @@ fn jobs(labels: &[String]) -> String {
     }
 }
 
-/// Who is how far behind; the farthest of many in one clause.
+/// The distances of the other subjects, in words; the farthest of many in one clause.
 fn behind(all: &[(usize, f64)], names: &[String]) -> String {
     let named = if all.len() > NAMED_BEHIND + 1 {
         NAMED_BEHIND

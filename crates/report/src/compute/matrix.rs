@@ -1,5 +1,5 @@
-//! Outputs with many parts, as iozone's file sizes by record sizes: one
-//! compact table for each job, operation and column.
+//! Tables for outputs with many parts, as iozone's file sizes by record sizes: one compact table
+//! for each job, operation and column.
 
 use super::rate::Rate;
 use super::standing::best_of;
@@ -26,16 +26,16 @@ pub(crate) struct MatrixRow {
     pub cells: Vec<Option<MatrixCell>>,
 }
 
-/// One figure of the matrix: of one file size and one size of records.
+/// One figure of the matrix, for one file size and one record size.
 #[derive(Debug, Serialize)]
 pub(crate) struct MatrixCell {
     pub value: String,
-    /// Whether no other of the table is better.
+    /// Whether no other figure of the table is better.
     pub best: bool,
     pub struck: bool,
 }
 
-/// Every matrix of the run, in the order of jobs, operations and columns.
+/// All matrices of the run, in the order of jobs, operations and columns.
 pub(crate) fn matrices(view: &View<'_>) -> Vec<Matrix> {
     let rows: Vec<&Row<'_>> = view.rows.iter().filter(|row| row.in_matrix).collect();
     let same =
@@ -65,7 +65,7 @@ fn matrix(view: &View<'_>, rows: &[&Row<'_>], column: usize) -> Option<Matrix> {
         .filter(|row| row.cells[column].is_some())
         .collect();
     let head = there.first()?.head;
-    // One unit for the table: each record size could ask for its own.
+    // The table has one unit, though each record size alone could call for another.
     let bytes = there.iter().find(|row| row.rate.is_bytes());
     let rate = bytes.map_or(there[0].rate, |row| row.rate);
     let parts = there.iter().map(|row| split(&row.head.part));

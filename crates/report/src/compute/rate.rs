@@ -1,11 +1,10 @@
-//! What rows are measured in.
+//! The units of rows' figures.
 //!
-//! One rule for the whole page: operations per second for small blocks and
-//! for operations that move no bytes, bytes per second for all others
-//! ([`raidlab_store::Measurement::metric`]). Bytes are printed in MB/s of 10^6
-//! bytes, except for suites whose source prints KiB/s: their rows can then be
-//! laid beside it. What arrays do in the background is told in seconds, of which less
-//! is better, and what jobs keep of their rate meanwhile in percent.
+//! One rule for the whole page: operations per second for small blocks and for operations that move
+//! no bytes, bytes per second for all others ([`raidlab_store::Measurement::metric`]). Bytes are
+//! printed in MB/s of 10^6 bytes, except for suites whose source prints KiB/s, so that their rows
+//! can be compared with it. Background work is measured in seconds, where less is better, and the
+//! share of its rate that a job keeps meanwhile in percent.
 
 use super::standing::Better;
 use crate::format::figure;
@@ -16,18 +15,18 @@ use raidlab_units::distinct;
 /// fio's "KB/s", which are of 1024 bytes.
 const KIBIBYTE_SUITES: [&str; 1] = ["mirror-2015"];
 
-/// What a row is measured in.
+/// The unit of a row's figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rate {
     /// Reads or writes per second.
     Iops,
-    /// Seeks, files per second.
+    /// Seeks or files per second.
     OperationsPerSecond,
-    /// What the 2015 article prints as "KB/s".
+    /// KiB/s, which the 2015 article prints as "KB/s".
     KibibytesPerSecond,
     /// 10^6 bytes per second.
     MegabytesPerSecond,
-    /// How long it took. Less is better.
+    /// The duration in seconds; less is better.
     Seconds,
     /// The percentage of the rate without a sync.
     Percent,
@@ -50,7 +49,7 @@ impl Rate {
         }
     }
 
-    /// The unit of a row of what arrays do in the background.
+    /// The unit of a row of background work.
     pub(crate) const fn of_background(metric: Metric) -> Self {
         match metric {
             Metric::Seconds => Self::Seconds,
@@ -60,7 +59,7 @@ impl Rate {
         }
     }
 
-    /// Which way its figures are better.
+    /// The direction in which its figures are better.
     pub(crate) const fn better(self) -> Better {
         match self {
             Self::Seconds => Better::Less,
@@ -68,7 +67,7 @@ impl Rate {
         }
     }
 
-    /// A figure turned so that more is better: of a time how often it fits.
+    /// A figure turned so that more is better: for a time its inverse.
     pub(crate) fn goodness(self, value: f64) -> f64 {
         match self.better() {
             Better::More => value,
@@ -88,12 +87,12 @@ impl Rate {
         }
     }
 
-    /// Whether it counts bytes.
+    /// Whether the unit counts bytes.
     pub(crate) fn is_bytes(self) -> bool {
         self.bytes().is_some()
     }
 
-    /// How many bytes one unit has.
+    /// The number of bytes in one unit.
     fn bytes(self) -> Option<f64> {
         match self {
             Self::Iops | Self::OperationsPerSecond | Self::Seconds | Self::Percent => None,
@@ -113,13 +112,13 @@ impl Rate {
         }
     }
 
-    /// Whether this figure of a measurement, in this unit, tells anything: a rate of 0 is one
-    /// that nobody told, unless nothing was done. But something may take no time.
+    /// Whether this figure of a measurement, in this unit, is valid: a rate of 0 was not reported,
+    /// unless nothing was done. A time may be 0.
     pub(crate) fn tells(self, m: &Measurement, value: f64) -> bool {
         self == Self::Seconds || value > 0.0 || m.did_nothing()
     }
 
-    /// This figure of a measurement for people, `-` where there is none.
+    /// A figure of a measurement for people, `-` where there is none.
     pub(crate) fn words(self, m: &Measurement, value: f64) -> String {
         if self.tells(m, value) {
             figure(value)
@@ -128,24 +127,24 @@ impl Rate {
         }
     }
 
-    /// Bytes per second in this unit; `None` for operations.
+    /// A rate in bytes per second, in this unit; `None` for operations.
     pub(crate) fn of_bytes(self, bytes_per_second: f64) -> Option<f64> {
         self.bytes().map(|bytes| bytes_per_second / bytes)
     }
 
-    /// A figure of this unit in MB/s where it counts bytes: charts of the same
-    /// thing have one unit.
+    /// A figure of this unit in MB/s where it counts bytes, so that charts of the same quantity
+    /// have one unit.
     pub(crate) fn in_megabytes(self, value: f64) -> f64 {
         self.bytes().map_or(value, |bytes| value * bytes / 1e6)
     }
 
-    /// Iops of `m`'s block size in this unit.
+    /// A rate in iops of `m`'s block size, in this unit.
     pub(crate) fn convert_iops(self, iops: f64, m: &Measurement) -> f64 {
         self.bytes()
             .map_or(iops, |bytes| iops * m.block_size_bytes as f64 / bytes)
     }
 
-    /// The first published figure in this unit, if it tells one.
+    /// The first published figure in this unit, if it has one.
     pub(crate) fn published(self, m: &Measurement) -> Option<f64> {
         let figure = m.published.first()?;
         let rate = figure.bytes_per_second.and_then(|rate| self.of_bytes(rate));
@@ -166,12 +165,12 @@ fn moves_blocks(op: Operation) -> bool {
     )
 }
 
-/// The units' names: `iops or KiB/s`.
+/// The units' names in words: `iops or KiB/s`.
 pub(crate) fn unit_names(rates: impl Iterator<Item = Rate>) -> String {
     distinct(rates.map(Rate::unit)).join(" or ")
 }
 
-/// How to read the units of these rows.
+/// A note on how to read the units of these rows.
 pub(crate) fn units_note(rates: &[Rate]) -> String {
     let has = |rate| rates.contains(&rate);
     let every = if has(Rate::Seconds) {

@@ -1,10 +1,9 @@
-//! What a run varies: the one description from which its charts follow.
+//! The shape of a run: what it varies, from which its charts follow.
 //!
-//! Jobs of a class that are alike but for one quantity (queue depth, block size,
-//! streams, the share of reads, or a number in their titles) form a [`Ladder`]. Jobs of
-//! several classes that are alike in all of it but met the array in different states
-//! form a [`Passage`]. Subjects that are alike but for their members form a
-//! [`MemberLine`]. What is in none of them stands as bars.
+//! Jobs of a class that are alike but for one quantity (queue depth, block size, streams, the share
+//! of reads, or a number in their titles) form a [`Ladder`]. Jobs of several classes that are alike
+//! in all of these but met the array in different states form a [`Passage`]. Subjects that are
+//! alike but for their members form a [`MemberLine`]. Other jobs are drawn as bars.
 
 mod members;
 mod numbers;
@@ -19,33 +18,34 @@ use numbers::{Number, numbers_of};
 use raidlab_store::Operation;
 use raidlab_units::grouped;
 
-/// Fewer steps than this are no ladder: they stand as bars.
+/// The fewest steps of a ladder: jobs with fewer are drawn as bars.
 pub(crate) const LADDER_STEPS: usize = 3;
 
-/// Numbers of streams are few and whole: up to this many stand as bars too.
+/// The fewest steps of a ladder of streams, whose numbers are few and whole: fewer than this are
+/// drawn as bars.
 const STREAM_STEPS: usize = 5;
 
-/// How far the measured share of reads may be from a number in the job's title that is
-/// taken for it, percent: of few requests the share is not exact.
+/// The largest difference between the measured share of reads and a number in the job's title that
+/// is taken for it, percent: with few requests the share is not exact.
 const SHARE_MISS: f64 = 3.0;
 
 /// A quantity in which jobs differ.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Parameter {
-    /// I/Os in flight, of each stream.
+    /// The number of I/Os in flight of each stream.
     QueueDepth,
-    /// Bytes of one I/O.
+    /// The size of one I/O, bytes.
     BlockSize,
-    /// Streams at a time.
+    /// The number of streams at a time.
     Streams,
-    /// Reads in the requests of a mixed job, percent.
+    /// The share of reads in the requests of a mixed job, percent.
     ReadShare,
-    /// A number in the title, with `N` for it.
+    /// A number in the title, which has `N` in its place.
     Named(String),
 }
 
 impl Parameter {
-    /// The title of its axis.
+    /// The title of the parameter's axis.
     pub(crate) fn axis(&self) -> String {
         match self {
             Self::QueueDepth => "queue depth".to_owned(),
@@ -56,7 +56,7 @@ impl Parameter {
         }
     }
 
-    /// What a reader must know of it beyond its axis.
+    /// An explanation of the parameter beyond its axis.
     pub(crate) fn explanation(&self) -> String {
         match self {
             Self::Named(title) => format!("N is the number in “{title}”."),
@@ -64,7 +64,7 @@ impl Parameter {
         }
     }
 
-    /// Its name within a chart's title.
+    /// The parameter's name within a chart's title.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::QueueDepth => "queue depth",
@@ -87,7 +87,7 @@ impl Parameter {
     }
 }
 
-/// A size as it is spoken of: `4 KiB`, `1.5 MiB`.
+/// A size in words: `4 KiB`, `1.5 MiB`.
 pub(crate) fn size_words(bytes: f64) -> String {
     let (unit, factor) = match bytes {
         b if b < 1024.0 => ("B", 1.0),
@@ -99,14 +99,14 @@ pub(crate) fn size_words(bytes: f64) -> String {
     format!("{number}\u{a0}{unit}")
 }
 
-/// Which way a job's requests go.
+/// The direction of a job's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// It reads, and writes nothing.
+    /// The job reads, and writes nothing.
     Read,
-    /// It writes, and reads nothing.
+    /// The job writes, and reads nothing.
     Write,
-    /// Both at once: the job's two rows count together.
+    /// The job does both at once: its two rows count together.
     Mixed,
 }
 
@@ -120,13 +120,13 @@ impl Load {
     }
 }
 
-/// A job that does nothing but reads, or writes, or both at once.
+/// A job that only reads, or only writes, or does both at once.
 #[derive(Debug, Clone)]
 pub(crate) struct Job<'v, 'a> {
-    /// One row, or that of the reads and that of the writes.
+    /// The job's row, or that of its reads and that of its writes.
     pub rows: Vec<&'v Row<'a>>,
     pub load: Load,
-    /// Reads in its requests, percent.
+    /// The share of reads in its requests, percent.
     share: f64,
 }
 
@@ -161,8 +161,8 @@ impl<'v, 'a> Job<'v, 'a> {
         }
     }
 
-    /// A subject's figure with its band, in megabytes or operations per second; of a
-    /// mixed job the sum of reads and writes.
+    /// A subject's figure with its band, in megabytes or operations per second; for a mixed job the
+    /// sum of reads and writes.
     pub(crate) fn figure(&self, column: usize, megabytes: bool) -> Option<Figure<'a>> {
         let mut all = self
             .rows
@@ -189,15 +189,15 @@ impl<'v, 'a> Job<'v, 'a> {
 pub(crate) struct Figure<'a> {
     pub cell: Cell<'a>,
     pub value: f64,
-    /// Lowest and highest; both `value` where nothing is known of it.
+    /// The lowest and the highest value; both `value` where the error is not known.
     pub band: (f64, f64),
     pub published: Option<f64>,
-    /// Whether the audit struck it out.
+    /// Whether the audit struck out the figure.
     pub struck: bool,
 }
 
 impl<'a> Figure<'a> {
-    /// A cell's figure, if it has one: where none was told nothing is drawn.
+    /// A cell's figure, if it was reported; otherwise nothing is drawn.
     pub(crate) fn told(row: &Row<'_>, cell: Cell<'a>, megabytes: bool) -> Option<Self> {
         let tells = row.rate.tells(cell.m, cell.value);
         tells.then(|| Self::new(row, cell, megabytes))
@@ -222,8 +222,8 @@ impl<'a> Figure<'a> {
     }
 }
 
-/// The share of reads in a mixed job, percent: as its title says where that is near what
-/// was counted, else what was counted, whole.
+/// The share of reads in a mixed job, percent: from its title where that is near the counted share,
+/// else the counted share, rounded.
 fn read_share(reads: &Row<'_>, writes: &Row<'_>) -> f64 {
     let pairs = reads.cells.iter().zip(&writes.cells);
     let mut counted: Vec<f64> = pairs
@@ -245,13 +245,12 @@ fn read_share(reads: &Row<'_>, writes: &Row<'_>) -> f64 {
         .unwrap_or(share.round())
 }
 
-/// Every job of the main tables, in the suite's order; tools that time other operations
-/// have none.
+/// All jobs of the main tables, in the suite's order; tools that time other operations have none.
 pub(crate) fn jobs<'v, 'a>(view: &'v View<'a>) -> Vec<Job<'v, 'a>> {
     let rows: Vec<&Row<'a>> = view.main_rows().collect();
     rows.chunk_by(|a, b| a.head.sequence == b.head.sequence)
         .filter_map(|rows| {
-            // What a job's flushes cost is another row.
+            // The flushes of a job are another row.
             let own = rows.iter().copied();
             Job::new(own.filter(|row| row.head.op != Operation::Sync).collect())
         })
@@ -264,26 +263,26 @@ pub(crate) struct Ladder<'v, 'a> {
     pub class: &'a str,
     pub load: Load,
     pub parameter: Parameter,
-    /// The value, how it is written, and the job; in the order of the values.
+    /// The steps in the order of their values: the value, how it is written, and the job.
     pub steps: Vec<(Number, Job<'v, 'a>)>,
 }
 
 impl Ladder<'_, '_> {
-    /// Whether its figures are drawn in megabytes per second: where blocks differ, and
-    /// where they are large.
+    /// Whether the figures are drawn in megabytes per second: where block sizes differ, and where
+    /// they are large.
     pub(crate) fn in_megabytes(&self) -> bool {
         let mut rows = self.steps.iter().flat_map(|(_, job)| &job.rows);
         self.parameter == Parameter::BlockSize || rows.any(|row| row.rate.is_bytes())
     }
 
-    /// What all its jobs have in common and other ladders of the class may have
-    /// otherwise: `queue depth 4`.
+    /// The value that all jobs of the ladder have in common and other ladders of the class may not:
+    /// `queue depth 4`.
     pub(crate) fn fixed(&self, parameter: &Parameter) -> f64 {
         self.steps[0].1.value(parameter)
     }
 }
 
-/// The quantities that jobs have as such, in the order in which they are preferred.
+/// The quantities that are fields of jobs, in the order of preference.
 const STRUCTURED: [Parameter; 4] = [
     Parameter::QueueDepth,
     Parameter::BlockSize,
@@ -291,7 +290,7 @@ const STRUCTURED: [Parameter; 4] = [
     Parameter::Streams,
 ];
 
-/// Every ladder of the run, in the order of classes.
+/// All ladders of the run, in the order of classes.
 pub(crate) fn ladders<'v, 'a>(view: &'v View<'a>) -> Vec<Ladder<'v, 'a>> {
     let series = sync::series(view);
     let in_series = |job: &Job<'_, '_>| {
@@ -309,8 +308,8 @@ pub(crate) fn ladders<'v, 'a>(view: &'v View<'a>) -> Vec<Ladder<'v, 'a>> {
     all
 }
 
-/// A class's jobs by what they do. Beside mixed jobs of several shares, pure ones are
-/// the ends of the same ladder.
+/// A class's jobs by their load. Beside mixed jobs of several shares, pure ones are the ends of
+/// the same ladder.
 fn by_load<'v, 'a>(jobs: Vec<Job<'v, 'a>>) -> Vec<Vec<Job<'v, 'a>>> {
     let mixed = jobs.iter().filter(|job| job.load == Load::Mixed);
     let ends = mixed.count() >= 2;
@@ -324,8 +323,8 @@ fn by_load<'v, 'a>(jobs: Vec<Job<'v, 'a>>) -> Vec<Vec<Job<'v, 'a>>> {
     groups.into_iter().filter(|jobs| !jobs.is_empty()).collect()
 }
 
-/// The ladders among jobs: those of the quantity with the longest one first, then those
-/// that the jobs left over make.
+/// The ladders among jobs: those of the quantity with the longest one first, then those of
+/// the remaining jobs.
 fn ladders_of<'v, 'a>(class: &'a str, mut left: Vec<Job<'v, 'a>>) -> Vec<Ladder<'v, 'a>> {
     let load = left[0].load;
     let mut all = Vec::new();
@@ -384,8 +383,8 @@ fn step(parameter: &Parameter, job: &Job<'_, '_>) -> Number {
     Number { value, text }
 }
 
-/// Groups of jobs, as positions, that differ in this quantity alone; of jobs with the
-/// same value the first.
+/// Groups of jobs, as positions, that differ in this quantity alone; of jobs with the same
+/// value the first.
 fn families(jobs: &[Job<'_, '_>], parameter: &Parameter) -> Vec<Vec<usize>> {
     let others = |job: &Job<'_, '_>| -> Vec<f64> {
         let others = STRUCTURED.iter().filter(|other| *other != parameter);
@@ -396,7 +395,7 @@ fn families(jobs: &[Job<'_, '_>], parameter: &Parameter) -> Vec<Vec<usize>> {
             .enumerate()
             .map(|(place, job)| (others(job), place)),
     );
-    // Of jobs with the same value the first.
+    // Of jobs with the same value the first is kept.
     let steps = |group: Vec<usize>| {
         let by_value = grouped(
             group
@@ -408,8 +407,8 @@ fn families(jobs: &[Job<'_, '_>], parameter: &Parameter) -> Vec<Vec<usize>> {
     alike.into_iter().map(|(_, group)| steps(group)).collect()
 }
 
-/// Ladders of jobs that are alike as far as raidlab knows them, and whose titles (or
-/// names) differ in one number.
+/// Ladders of jobs that are alike in all known quantities, and whose titles (or names) differ
+/// in one number.
 fn named_ladders<'v, 'a>(class: &'a str, load: Load, jobs: &[Job<'v, 'a>]) -> Vec<Ladder<'v, 'a>> {
     let titled = |job: &Job<'_, '_>| job.head().head.job_title.clone();
     let named = |job: &Job<'_, '_>| job.head().head.job.clone();
@@ -431,7 +430,7 @@ fn named_ladders<'v, 'a>(class: &'a str, load: Load, jobs: &[Job<'v, 'a>]) -> Ve
             let Some((template, numbers)) = numbers::one_varies(&own) else {
                 continue;
             };
-            // Jobs that are merely counted vary nothing.
+            // Jobs that are merely numbered vary nothing.
             if !template.replace('N', "").contains(char::is_alphabetic) {
                 continue;
             }

@@ -1,8 +1,8 @@
-//! How each subject stands to the best one.
+//! The relation of each subject's figure to the best one.
 
 use std::fmt;
 
-/// Which way a figure is better.
+/// The direction in which a figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Better {
     /// More is better, as of rates.
@@ -11,23 +11,23 @@ pub(crate) enum Better {
     Less,
 }
 
-/// A figure against the best of its row.
+/// A figure's relation to the best of its row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Standing {
     /// No other figure of the row is better.
     Best,
-    /// So many percent above (+) or below (-) the best figure.
+    /// The figure is so many percent above (+) or below (-) the best one.
     Percent(f64),
 }
 
-/// The highest of those that are there, finite and above zero.
+/// The highest of the values that exist, are finite and above zero.
 pub(crate) fn best_of(values: &[Option<f64>]) -> Option<f64> {
     let usable = |value: &Option<f64>| value.filter(|v| v.is_finite() && *v > 0.0);
     values.iter().filter_map(usable).reduce(f64::max)
 }
 
-/// Each figure against the best one; figures that are not there, not finite or
-/// not above zero have no standing.
+/// Each figure's relation to the best one; `None` for figures that are missing, not finite or
+/// not above zero.
 pub(crate) fn against_best(values: &[Option<f64>], better: Better) -> Vec<Option<Standing>> {
     let usable = |value: &Option<f64>| value.filter(|v| v.is_finite() && *v > 0.0);
     let best = values.iter().filter_map(usable).reduce(match better {
@@ -37,7 +37,7 @@ pub(crate) fn against_best(values: &[Option<f64>], better: Better) -> Vec<Option
     let stand = |value: &Option<f64>| {
         let (value, best) = (usable(value)?, best?);
         let percent = 100.0 * (value - best) / best;
-        // The best itself gives exactly zero.
+        // The best figure itself gives exactly zero.
         Some(if percent.abs() > 0.0 {
             Standing::Percent(percent)
         } else {
@@ -48,7 +48,7 @@ pub(crate) fn against_best(values: &[Option<f64>], better: Better) -> Vec<Option
 }
 
 impl fmt::Display for Standing {
-    /// `best`, `-5 %`, `+40 %`, and above +100 % the ratio: `x3.4`, `x52`.
+    /// Writes `best`, `-5 %`, `+40 %`, and above +100 % the ratio: `x3.4`, `x52`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Best => formatter.pad("best"),

@@ -1,7 +1,6 @@
-//! In which states the arrays were that a verdict compares: whether something was
-//! copied in the background, whether a member was missing, whether a job was cut
-//! short, whether a subject has all the figures. Where subjects differ in that, a
-//! rank says something else than it seems to, and the verdict must say so itself.
+//! The states of the arrays that a verdict compares: background copying, a missing member, a job
+//! that was cut short, missing figures. Where subjects differ in these, their ranking is
+//! misleading, and the verdict must say so itself.
 
 use super::view::Row;
 use crate::format::list;
@@ -11,8 +10,7 @@ use raidlab_units::grouped;
 /// The audit's rule on jobs that ended before their time.
 const ENDED_EARLY: &str = "T6";
 
-/// Something that a subject's array was in during a job: whether it was, and what
-/// that is called.
+/// A state of a subject's array during a job: how to detect it, and its name.
 type State = (fn(&Measurement) -> bool, &'static str);
 
 const STATES: [State; 2] = [
@@ -25,11 +23,11 @@ fn is_copying(m: &Measurement) -> bool {
 }
 
 fn is_missing(m: &Measurement) -> bool {
-    // A member that is being rebuilt is `_` too; that is copying.
+    // A member that is being rebuilt is `_` too, which counts as copying.
     !is_copying(m) && (m.array_state_start.contains('_') || m.array_state_end.contains('_'))
 }
 
-/// What the subjects that are ranked by these rows differ in, as clauses.
+/// The states in which the subjects ranked by these rows differ, as clauses.
 pub(crate) fn unlike(
     rows: &[&Row<'_>],
     subjects: &[usize],
@@ -85,8 +83,8 @@ pub(crate) fn unlike(
     clauses
 }
 
-/// Subjects that have figures in some of the rows but not in all, and are not
-/// ranked for that; as a clause.
+/// Subjects that have figures in some of the rows but not in all, and are not ranked for that
+/// reason; as a clause.
 pub(crate) fn not_ranked(rows: &[&Row<'_>], names: &[String]) -> Option<String> {
     let all = (0..names.len()).filter_map(|subject| {
         let without = rows.iter().filter(|row| row.cells[subject].is_none());

@@ -1,25 +1,25 @@
-//! Rates while a resync or recovery goes on, against its progress.
+//! Rates during a resync or recovery, against its progress.
 
 use super::view::{Row, View};
 use raidlab_store::{Measurement, Operation};
 
 /// A job's sync progress at its start, percent.
 ///
-/// A job of the series that starts after the sync's end has none; if no member
-/// is missing then it stands at 100 %, which is what the article draws too.
+/// A job of the series that starts after the sync's end has none; if no member is missing then it
+/// counts as 100 %, as in the article's chart.
 pub(crate) fn progress_percent(m: &Measurement) -> Option<f64> {
     m.sync_percent_start
         .or_else(|| (!m.array_state_start.contains('_')).then_some(100.0))
 }
 
-/// The rows that belong to a series under sync, of every class that has one.
+/// The rows that belong to a series during a sync, of all classes that have one.
 pub(crate) fn series<'v, 'a>(view: &'v View<'a>) -> Vec<&'v Row<'a>> {
     series_by_class(view).concat()
 }
 
-/// The series under sync, class by class: from the first job of a class that started
-/// with a sync going on to the class's last, where there are at least two such jobs
-/// and all of them are the same load: only the progress differs.
+/// The series during a sync, class by class: from the first job of a class that started during a
+/// sync to the class's last, where there are at least two such jobs and all of them are the same
+/// load, so that only the progress differs.
 pub(crate) fn series_by_class<'v, 'a>(view: &'v View<'a>) -> Vec<Vec<&'v Row<'a>>> {
     let syncing = |row: &&Row<'a>| {
         let mut cells = row.cells.iter().flatten();

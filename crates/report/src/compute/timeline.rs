@@ -1,45 +1,44 @@
-//! What was sampled while an experiment ran, on its own clock, with what
-//! happened: thinned out so that eighteen hours of seconds fit on a page.
+//! The time line of an experiment: samples on its own clock, with events, thinned out so that
+//! eighteen hours of seconds fit on a page.
 //!
-//! Samples are put into bins of equal width; of each the lowest, the mean and
-//! the highest stay. A bin without samples is a gap. The more experiments a run
-//! has, the fewer bins each gets.
+//! Samples are put into bins of equal width; of each bin the lowest, the mean and the highest are
+//! kept. A bin without samples is a gap. The more experiments a run has, the fewer bins each gets.
 
 use super::column::Column;
 use raidlab_store::{EventRecord, Measurement, Scope, Series};
 use raidlab_units::distinct;
 use std::collections::BTreeMap;
 
-/// Bins of all experiments of a page together, and of one at most and at
-/// least: some 40 bytes each and line.
+/// The number of bins of all experiments of a page together, and of one at most and at least: some
+/// 40 bytes for each bin and line.
 const ALL_BINS: u64 = 6000;
 const MOST_BINS: u64 = 300;
 const LEAST_BINS: u64 = 60;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Which experiment: its column's parts and its repetition.
+/// The key of an experiment: its column's parts and its repetition.
 type Key<'a> = (&'a str, &'a str, &'a str, Option<u32>);
 
-/// What happened in one experiment, over time.
+/// The samples and events of one experiment, over time.
 #[derive(Debug)]
 pub(crate) struct Timeline<'a> {
     pub host: &'a str,
     pub subject: &'a str,
     pub filesystem: &'a str,
     pub repetition: Option<u32>,
-    /// Width of the bins, nanoseconds.
+    /// The width of the bins, nanoseconds.
     pub bin_ns: u64,
-    /// End of the clock, nanoseconds.
+    /// The end of the clock, nanoseconds.
     pub end_ns: u64,
-    /// By name; one bin after the other from 0.
+    /// The lines by name; one bin after the other from 0.
     pub lines: BTreeMap<&'a str, Vec<Option<Bin>>>,
-    /// What happened, in order of time; beginnings and ends of jobs are left out.
+    /// The events, in order of time, without beginnings and ends of jobs.
     pub events: Vec<&'a EventRecord>,
     pub jobs: Vec<Job<'a>>,
 }
 
-/// What is left of the samples within one bin.
+/// The summary of the samples within one bin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bin {
     pub low: f64,
@@ -47,7 +46,7 @@ pub(crate) struct Bin {
     pub high: f64,
 }
 
-/// When a job ran.
+/// The time during which a job ran.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Job<'a> {
     pub name: &'a str,
@@ -56,7 +55,7 @@ pub(crate) struct Job<'a> {
 }
 
 impl Timeline<'_> {
-    /// Whether it is one of a column's.
+    /// Whether the experiment is one of a column.
     pub(crate) fn is_of(&self, column: &Column<'_>) -> bool {
         (self.host, self.subject, self.filesystem)
             == (column.host, column.subject, column.filesystem)
@@ -72,7 +71,7 @@ fn key(scope: &Scope) -> Key<'_> {
     )
 }
 
-/// Every experiment that was sampled, in the order in which that began.
+/// All experiments that were sampled, in the order of their first samples.
 pub(crate) fn timelines<'a>(
     series: &'a [Series],
     events: &'a [EventRecord],
@@ -106,7 +105,7 @@ fn timeline<'a>(
     let ends = points.values().flatten().map(|(at, _)| *at);
     let end_ns = ends.chain(happened.iter().map(|event| event.at_ns)).max();
     let end_ns = end_ns.unwrap_or(0).max(1);
-    // Whole seconds: a bin then holds as many samples as the next.
+    // Whole seconds, so that all bins hold the same number of samples.
     let seconds = end_ns.div_ceil(bins).div_ceil(SECOND_NS).max(1);
     let bin_ns = seconds.saturating_mul(SECOND_NS);
     let (starts_and_ends, events): (Vec<&EventRecord>, Vec<_>) = happened
@@ -129,8 +128,7 @@ fn timeline<'a>(
     }
 }
 
-/// Samples in bins; a bin without samples is `None`. Points may come in any
-/// order.
+/// Puts samples into bins; a bin without samples is `None`. Points may come in any order.
 fn binned(points: &[(u64, f64)], bin_ns: u64, end_ns: u64) -> Vec<Option<Bin>> {
     let count = usize::try_from(end_ns / bin_ns).map_or(0, |last| last + 1);
     let mut bins: Vec<Option<(Bin, usize)>> = vec![None; count];
@@ -139,7 +137,7 @@ fn binned(points: &[(u64, f64)], bin_ns: u64, end_ns: u64) -> Vec<Option<Bin>> {
         let Some(bin) = bins.get_mut(place) else {
             continue;
         };
-        // The mean holds the sum until all are in.
+        // The mean holds the sum until all samples are in.
         let (own, samples) = bin.get_or_insert((
             Bin {
                 low: value,
@@ -160,8 +158,8 @@ fn binned(points: &[(u64, f64)], bin_ns: u64, end_ns: u64) -> Vec<Option<Bin>> {
     bins.into_iter().map(|bin| bin.map(close)).collect()
 }
 
-/// The bands of jobs: between the events of their start and end, named by the
-/// measurement that began within; without events by the measurements alone.
+/// The bands of jobs: between the events of their start and end, named by the measurement that
+/// began within; without events, from the measurements alone.
 fn jobs<'a>(
     events: &[&'a EventRecord],
     measurements: &'a [Measurement],

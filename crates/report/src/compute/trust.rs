@@ -1,4 +1,4 @@
-//! What was run and how far its figures can be trusted, in sentences.
+//! Sentences on what was run, and how far its figures can be trusted.
 
 use super::accuracy::accuracy;
 use super::column::Column;
@@ -13,7 +13,7 @@ use raidlab_units::{count, distinct};
 /// same figures.
 pub(crate) const MODEL_BENCH: &str = "model";
 
-/// What was run, in one sentence.
+/// A sentence on what was run.
 pub(crate) fn what_ran(data: &RunData, view: &View<'_>) -> String {
     if view.all_rows().next().is_none() {
         return format!("Nothing was measured on the {} bench.", data.run.bench);
@@ -33,8 +33,8 @@ pub(crate) fn what_ran(data: &RunData, view: &View<'_>) -> String {
     )
 }
 
-/// `2 subjects (md and zfs)`; with file systems, hosts and repetitions where
-/// there is more than one of them.
+/// The columns in words, `2 subjects (md and zfs)`; with file systems, hosts and repetitions where
+/// there are several.
 fn what_columns_are(view: &View<'_>) -> String {
     let different = |part: fn(&Column<'_>) -> String| distinct(view.columns.iter().map(part));
     let named = |all: &[String], one: &str, many: &str| {
@@ -65,7 +65,8 @@ fn what_columns_are(view: &View<'_>) -> String {
     }
 }
 
-/// How many of all figures were measured, and in which time where all are of the kernel bench.
+/// The number of measured figures among all, and the kind of time where all are of
+/// the kernel bench.
 fn origin(measured: usize, all: usize, all_in_a_kernel: bool) -> String {
     if measured == all {
         "Every figure was measured.".to_owned()
@@ -81,9 +82,9 @@ fn origin(measured: usize, all: usize, all_in_a_kernel: bool) -> String {
     }
 }
 
-/// How far the figures can be trusted, in sentences.
+/// Sentences on how far the figures can be trusted.
 pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
-    // Where no job gave a figure, what the arrays did is all that there is.
+    // Without figures of jobs, background work is all that there is.
     let has_jobs = view.cells().next().is_some();
     let cells = || {
         let all = view.all_cells();

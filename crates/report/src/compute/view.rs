@@ -1,5 +1,5 @@
-//! Measurements arranged as the tables have them: a row per job, operation
-//! and part of a tool's output, a column per host, subject and file system.
+//! Measurements arranged as in the tables: a row per job, operation and part of a tool's output, a
+//! column per host, subject and file system.
 //!
 //! Where a cell was modelled with several fits, `strict` is its figure and the
 //! others only widen its band; without a `strict` the fit that came first is.
@@ -16,66 +16,65 @@ use raidlab_store::{
 use raidlab_units::distinct;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The fit whose figures are shown; it knows least about what it predicts.
+/// The fit whose figures are shown, as it knows least about what it predicts.
 const MAIN_FIT: &str = "strict";
 
-/// From so many parts on, a job's operation is a matrix with a table of its
-/// own, as iozone's file sizes by record sizes.
+/// The number of parts from which a job's operation is a matrix with a table of its own, as
+/// iozone's file sizes by record sizes.
 const MATRIX_PARTS: usize = 4;
 
-/// The bench of what others measured.
+/// The bench of imported measurements.
 const IMPORT_BENCH: &str = "import";
 
 /// One column's figure for a row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cell<'a> {
-    /// The measurement to show: of several repetitions the one nearest to the
-    /// median.
+    /// The measurement to show: with several repetitions the one nearest to the median.
     pub m: &'a Measurement,
-    /// The figure, in the row's unit: of several repetitions the median.
+    /// The figure, in the row's unit: with several repetitions the median.
     pub value: f64,
-    /// Around the figure, in the row's unit: the lowest and highest over the
-    /// fits of a model, or the 95 % interval over repetitions, and around these what is
-    /// not known of the disks; both `value` where there is nothing of it.
+    /// The range around the figure, in the row's unit: the lowest and highest over the fits of a
+    /// model, or the 95 % interval over repetitions, widened by the disks' uncertainty; both
+    /// `value` where there is none.
     pub band: (f64, f64),
     /// The 95 % interval over repetitions alone, in the row's unit; `None` for one repetition, or equal ones.
     pub interval: Option<(f64, f64)>,
-    /// Where real disks may be, as these were never fitted.
+    /// The range of the figure on real disks, where the modelled ones were never fitted.
     pub of_disks: Option<(f64, f64)>,
-    /// How many repetitions the figure was made of, at least 1.
+    /// The number of repetitions behind the figure, at least 1.
     pub used: usize,
-    /// Whether the audit struck it out.
+    /// Whether the audit struck out the figure.
     pub fatal: bool,
-    /// Whether it is a time that had not ended.
+    /// Whether the figure is a time that had not ended.
     pub at_least: bool,
 }
 
-/// One job's operation, or something that arrays do in the background.
+/// A row: one job's operation, or one kind of background work.
 #[derive(Debug)]
 pub(crate) struct Row<'a> {
-    /// Any of the row's measurements: what they have in common is read here.
+    /// Any of the row's measurements, for the fields that they have in common.
     pub head: &'a Measurement,
     /// The unit of the row.
     pub rate: Rate,
     /// The job's name, with the operation where the job has several, and the
     /// part where the operation has several: `16 write`.
     pub label: String,
-    /// How many operations the job has.
+    /// The number of operations of the job.
     pub job_ops: usize,
-    /// Whether it is one cell of a matrix with a table of its own.
+    /// Whether the row is one cell of a matrix with a table of its own.
     pub in_matrix: bool,
-    /// In the order of the columns.
+    /// The cells in the order of the columns.
     pub cells: Vec<Option<Cell<'a>>>,
-    /// In the order of the columns: every repetition of the fit shown, with
-    /// whether the audit struck it out.
+    /// The repetitions of the shown fit in the order of the columns, each with whether the audit
+    /// struck it out.
     pub repetitions: Vec<Vec<(&'a Measurement, bool)>>,
-    /// In the order of the columns: positions of the findings that concern
-    /// any repetition, worst first.
+    /// The positions of the findings about any repetition, in the order of the
+    /// columns, worst first.
     pub findings: Vec<Vec<usize>>,
 }
 
 impl<'a> Row<'a> {
-    /// The figures that count: those that are not struck out, and times that ended.
+    /// The figures that count: those that are not struck out, without times that had not ended.
     pub(crate) fn valid_values(&self) -> Vec<Option<f64>> {
         let counts = |cell: &Cell<'a>| !cell.fatal && !cell.at_least;
         let valid = |cell: &Option<Cell<'a>>| Some(cell.filter(counts)?.value);
@@ -93,13 +92,13 @@ impl<'a> Row<'a> {
             .map(|(m, _)| *m)
     }
 
-    /// Whether it is what a job did.
+    /// Whether the row is of a job.
     pub(crate) const fn is_of_job(&self) -> bool {
         !self.head.op.is_background()
     }
 
-    /// Whether it is the figure that stands for its measurements: not the rate of a
-    /// recovery beside its time.
+    /// Whether the row has the main figure of its measurements: not the rate of a recovery
+    /// beside its time.
     pub(crate) fn is_main(&self) -> bool {
         self.is_of_job() || !self.rate.is_bytes()
     }
@@ -118,25 +117,24 @@ impl<'a> Row<'a> {
     }
 }
 
-/// All rows of a run.
+/// All rows of a run, arranged.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
-    /// The subjects of the run, in the order in which they come.
+    /// The columns of the run, in order of appearance.
     pub columns: Vec<Column<'a>>,
     /// The columns' short names.
     pub names: Vec<String>,
-    /// In the suite's order; within a job reads before writes.
+    /// The rows of jobs, in the suite's order; within a job reads before writes.
     pub rows: Vec<Row<'a>>,
-    /// What the arrays did in the background, with what that left to the jobs.
+    /// The rows of background work, and of the shares that jobs kept meanwhile.
     pub background: Vec<Row<'a>>,
 }
 
-/// A row's place: the job, the operation, the part; and of what arrays do in the
-/// background what is counted.
+/// The key of a row: the job, the operation, the part; and for background work its metric.
 type Key<'a> = (u32, Operation, (u64, u64, &'a str), Option<(usize, Metric)>);
 
 impl<'a> View<'a> {
-    /// Arranges a run's measurements.
+    /// Arranges a run's measurements into rows and columns.
     pub(crate) fn new(data: &'a RunData) -> Self {
         Self::arranged(&data.measurements, &data.findings, data.run.seed)
     }
@@ -202,17 +200,17 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The rows of jobs, then those of what the arrays did in the background.
+    /// The rows of jobs, then those of background work.
     pub(crate) fn all_rows(&self) -> impl Iterator<Item = &Row<'a>> + Clone {
         self.rows.iter().chain(&self.background)
     }
 
-    /// Every job's cell with the index of its column, in row order.
+    /// All cells of jobs, with the index of the column, in row order.
     pub(crate) fn cells(&self) -> impl Iterator<Item = (usize, &Row<'a>, Cell<'a>)> {
         self.all_cells().filter(|(_, row, _)| row.is_of_job())
     }
 
-    /// [`Self::cells`], and those of what the arrays did in the background.
+    /// The cells of [`Self::cells`], and those of background work.
     pub(crate) fn all_cells(&self) -> impl Iterator<Item = (usize, &Row<'a>, Cell<'a>)> {
         self.all_rows().flat_map(|row| {
             let cells = row.cells.iter().enumerate();
@@ -220,7 +218,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// What the bands around figures are: `Shaded: ...`.
+    /// The meaning of the bands around figures, in words: `Shaded: ...`.
     pub(crate) fn band_words(&self, drawn: &str) -> String {
         let any = |has: fn(&Cell<'_>) -> bool| self.cells().any(|(_, _, cell)| has(&cell));
         let mut parts = Vec::new();
@@ -236,13 +234,13 @@ impl<'a> View<'a> {
         format!("{drawn}: {}.", parts.join("; "))
     }
 
-    /// Rows that stand in the main tables and charts.
+    /// The rows of the main tables and charts.
     pub(crate) fn main_rows(&self) -> impl Iterator<Item = &Row<'a>> + Clone {
         self.rows.iter().filter(|row| !row.in_matrix)
     }
 
-    /// Indexes of the columns that have a published figure anywhere. None, where
-    /// the run is an import of those very figures.
+    /// The indexes of the columns that have a published figure. Empty where the run is an import of
+    /// those very figures.
     pub(crate) fn compared(&self) -> Vec<usize> {
         let itself = |m: &Measurement| {
             m.bench == IMPORT_BENCH && error_percent(m).is_none_or(|percent| percent == 0.0)
@@ -320,7 +318,8 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A job's name, with the operation where it has several, and the part where that has.
+/// A job's name, with the operation where the job has several, and the part where the
+/// operation has several.
 fn job_label(head: &Measurement, operations: usize, parts: usize) -> String {
     let mut label = head.job.clone();
     if operations > 1 {
@@ -332,7 +331,7 @@ fn job_label(head: &Measurement, operations: usize, parts: usize) -> String {
     label
 }
 
-/// `recovery`, `recovery 2 rate`, `kept 15 read`.
+/// The label of background work: `recovery`, `recovery 2 rate`, `kept 15 read`.
 fn background_label(head: &Measurement, metric: Metric) -> String {
     let is_rate = metric == Metric::BytesPerSecond;
     let rate = if is_rate { "rate" } else { "" };
@@ -343,7 +342,7 @@ fn background_label(head: &Measurement, metric: Metric) -> String {
         .join(" ")
 }
 
-/// Sorts parts as iozone's table is: `16384k/64k` by file and record size,
+/// The sort key of a part: `16384k/64k` by file and record size as in iozone's table,
 /// others by name.
 fn part_order(part: &str) -> (u64, u64, &str) {
     let (file, record) = matrix_sizes(part).unwrap_or((0, 0));

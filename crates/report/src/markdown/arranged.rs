@@ -6,18 +6,17 @@ use crate::table::JobRow;
 use crate::table::arrangement::{Arrangement, Extent, arrange};
 use std::fmt::Write;
 
-/// What stands where a subject has no figure of a job.
+/// The text where a subject has no figure of a job.
 const MISSING: &str = "-";
 
-/// The figures of one job, as Markdown: what stands before them, and one for each
-/// subject.
+/// The figures of one job, as Markdown: the texts before them, and one for each subject.
 struct ArrangedRow {
     leading: Vec<String>,
     cells: Vec<String>,
 }
 
-/// A table of jobs and subjects, with the subjects as rows where they are many; `words` is a
-/// cell as Markdown.
+/// Writes a table of jobs and subjects, with the subjects as rows where they are many; `words`
+/// formats a cell as Markdown.
 pub(super) fn arranged<C>(
     text: &mut String,
     leading: &[&str],

@@ -1,19 +1,19 @@
-//! Whether subjects stand as columns or, where they are many, as rows; and how many of
-//! the others fit beside each other.
+//! The arrangement of a table: subjects as columns or, where they are many, as rows; and how many
+//! columns fit beside each other.
 
 use std::ops::Range;
 
-/// A table without a bound is turned from so many characters on.
+/// The number of characters from which a table without a width is turned.
 const LONG_LINE: usize = 160;
 
-/// How wide a table is in one of the two ways, characters.
+/// The size of a table in one of the two arrangements, in characters.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Extent {
-    /// How many characters wide the columns at the left are together.
+    /// The width of the columns at the left together.
     pub leading: usize,
-    /// How many characters wide each subject's column is, as its widest figure needs.
+    /// The width of each column of figures, as its widest figure needs.
     pub cell: usize,
-    /// How many columns of subjects there are.
+    /// The number of columns of figures.
     pub cells: usize,
 }
 
@@ -22,7 +22,7 @@ impl Extent {
         self.leading + self.cells * self.cell
     }
 
-    /// Columns of each table that fits; at least one.
+    /// The number of columns of each table that fits; at least one.
     fn fits(self, width: Option<usize>) -> usize {
         let most = self.cells.max(1);
         width.map_or(most, |width| {
@@ -43,18 +43,18 @@ impl Extent {
     }
 }
 
-/// Which columns each table has.
+/// The arrangement of a table, with the columns of each part.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Arrangement {
-    /// Jobs as rows; these subjects as columns.
+    /// Jobs are rows; these subjects are the columns.
     Upright(Vec<Range<usize>>),
-    /// Subjects as rows; these jobs as columns.
+    /// Subjects are rows; these jobs are the columns.
     Turned(Vec<Range<usize>>),
 }
 
-/// Jobs as rows, unless that takes twice as many tables within the width; without a
-/// width, unless it makes long lines and the other way shorter ones, which are then
-/// divided where they are still long.
+/// Chooses jobs as rows, unless that takes twice as many tables within the width; without a width,
+/// unless it makes long lines and the other arrangement shorter ones, which are then divided where
+/// they are still long.
 pub(crate) fn arrange(width: Option<usize>, upright: Extent, turned: Extent) -> Arrangement {
     let turn = match width {
         Some(_) => 2 * turned.tables(width) <= upright.tables(width),

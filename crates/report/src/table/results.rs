@@ -19,27 +19,27 @@ use serde::Serialize;
 /// A row of the article's table.
 type ResultRow = JobRow<ResultCell>;
 
-/// A subject's figure, how it stands to the best, and how far the sync was.
+/// A subject's figure, its relation to the best, and the sync's progress.
 #[derive(Debug, Serialize)]
 pub(crate) struct ResultCell {
     pub value: String,
     pub mark: &'static str,
-    /// Its 95 % interval and repetitions, and where real disks may be: `98.1 to 101,
-    /// n 3; disks 50.0…200`; empty of one repetition on fitted disks.
+    /// The 95 % interval and number of repetitions, and the range on real disks:
+    /// `98.1 to 101, n 3; disks 50.0…200`; empty for one repetition on fitted disks.
     pub spread: String,
-    /// Half the interval, percent of the figure, and the band of disks that nobody
-    /// fitted; empty where there is neither.
+    /// Half the interval, percent of the figure, and the band of disks that were not fitted; empty
+    /// where there is neither.
     pub half_width: String,
-    /// Against the best that is not struck out; empty where it is itself.
+    /// The relation to the best that is not struck out; empty where it is the best itself.
     pub standing: String,
-    /// Percent of what the disks could do; empty where that is not known.
+    /// The percentage of the disks' bound; empty where that is not known.
     pub of_disks: String,
-    /// Percent; empty where no sync was going on, or its progress is not known.
+    /// The sync's progress, percent; empty where there was no sync, or its progress is not known.
     pub sync: String,
     pub tone: Tone,
-    /// Whether the audit struck it out.
+    /// Whether the audit struck out the figure.
     pub struck: bool,
-    /// What the audit found of it.
+    /// The marks of the audit's findings.
     pub marks: Vec<Mark>,
 }
 
@@ -48,20 +48,20 @@ pub(crate) struct ResultCell {
 pub(crate) struct ResultTables {
     /// Jobs on an array at rest.
     pub steady: Vec<ResultRow>,
-    /// Jobs with a resync or recovery going on beside them.
+    /// Jobs during a resync or recovery.
     pub syncing: Vec<ResultRow>,
-    /// What the arrays did in the background, and what that left to jobs.
+    /// The background work of the arrays, and the shares of rates that jobs kept meanwhile.
     pub background: Vec<ResultRow>,
-    /// Whether any figure at rest stands against what the disks could do.
+    /// Whether any figure at rest is compared with the disks' bound.
     pub of_disks: bool,
-    /// Whether any figure has its interval below it: its column is wider then.
+    /// Whether any figure has its interval below it, which widens its column.
     pub spread: bool,
-    /// Of each column the warnings that concern every figure in it: they stand
-    /// at its head and not beside each.
+    /// The warnings of each column that apply to every figure in it: they are printed at
+    /// its head only.
     pub column_marks: Vec<Vec<Mark>>,
 }
 
-/// Every row of the run but those of matrices.
+/// All rows of the run but those of matrices.
 pub(crate) fn results(data: &RunData, view: &View<'_>) -> ResultTables {
     let facts = Facts::new(&data.observations);
     let groups = groups(&data.findings, view);
@@ -125,7 +125,7 @@ fn everywhere(
         common.retain(|mark| own.contains(mark));
         others += 1;
     }
-    // Of a single row the mark belongs beside its figure.
+    // In a single row the mark belongs beside the figure.
     if others == 0 { Vec::new() } else { common }
 }
 
@@ -171,9 +171,9 @@ fn result_cell(row: &Row<'_>, cell: Cell<'_>, standing: Option<Standing>) -> Res
     }
 }
 
-/// What stands for the interval of repetitions without any spread.
+/// The text in place of the interval of repetitions without any spread.
 const ALL_EQUAL: &str = "all equal";
-/// `640`; of a time that had not ended `> 640, 12 % done`.
+/// A figure in words, `640`; for a time that had not ended `> 640, 12 % done`.
 fn value_words(rate: Rate, cell: Cell<'_>) -> String {
     let done = cell.m.sync_percent_end;
     let done = done.filter(|_| cell.at_least && cell.m.is_unfinished());
@@ -181,13 +181,13 @@ fn value_words(rate: Rate, cell: Cell<'_>) -> String {
     words_of(rate, cell.m, (cell.value, cell.at_least)) + &done.unwrap_or_default()
 }
 
-/// A figure; of a time that had not ended that it is more.
+/// Formats a figure; for a time that had not ended as a lower bound.
 fn words_of(rate: Rate, m: &Measurement, (value, at_least): (f64, bool)) -> String {
     let more = if at_least { ">\u{a0}" } else { "" };
     format!("{more}{}", rate.words(m, value))
 }
 
-/// `98.1 to 101`; of one value only that.
+/// A range in words, `98.1 to 101`; for equal ends only the value.
 fn range(low: f64, high: f64) -> String {
     if low < high {
         format!("{} to {}", figure(low), figure(high))
@@ -196,30 +196,30 @@ fn range(low: f64, high: f64) -> String {
     }
 }
 
-/// Every repetition of a row's column.
+/// All repetitions of a row's column.
 #[derive(Debug, Serialize)]
 pub(crate) struct RepetitionRow {
     pub label: String,
     pub column: usize,
     pub unit: &'static str,
-    /// The figure made of them, with its interval.
+    /// The figure folded from them, with its interval.
     pub value: String,
     pub interval: String,
-    /// In the order in which they were measured.
+    /// The repetitions in the order in which they were measured.
     pub all: Vec<Repetition>,
 }
 
-/// What one repetition of a cell gave.
+/// One repetition of a cell.
 #[derive(Debug, Serialize)]
 pub(crate) struct Repetition {
     pub value: String,
-    /// Whether it lies far from the others; it counts nevertheless.
+    /// Whether it is an outlier; it counts nevertheless.
     pub outlier: bool,
-    /// Whether the audit struck it out.
+    /// Whether the audit struck out the repetition.
     pub struck: bool,
 }
 
-/// Every row and column that was measured more than once.
+/// All rows and columns that were measured more than once.
 pub(crate) fn repetitions(view: &View<'_>) -> Vec<RepetitionRow> {
     let mut all = Vec::new();
     for row in view.all_rows() {

@@ -1,4 +1,4 @@
-//! Figures of jobs and subjects, laid out by the width that there is.
+//! Figures of jobs and subjects, laid out by the available width.
 
 use super::{Style, missing, wrapped};
 use crate::format::absent_words;
@@ -9,19 +9,19 @@ use std::ops::Range;
 
 /// The figures of one job.
 struct GridRow<'a> {
-    /// Its name, what else stands at the left of its figures, and its unit last.
+    /// The job's name, the other texts at the left of its figures, and its unit last.
     leading: Vec<&'a str>,
-    /// A figure with its tone for each subject that has one.
+    /// The figure with its tone for each subject that has one.
     cells: Vec<Option<(String, Tone)>>,
 }
 
-/// How a table of jobs and subjects is laid out.
+/// The layout of a table of jobs and subjects.
 pub(super) struct Grid<'a> {
     /// The heads of the columns at the left, before those of the subjects.
     pub leading: &'a [&'a str],
-    /// How many characters wide the columns at the left are together.
+    /// The width in characters of the columns at the left together.
     pub leading_width: usize,
-    /// Characters that a figure takes at least, so that tables of a run are alike.
+    /// The least width of a figure in characters, so that tables of a run are alike.
     pub least: usize,
     pub subjects: &'a [String],
 }
@@ -31,7 +31,7 @@ fn length(text: &str) -> usize {
 }
 
 impl Grid<'_> {
-    /// Prints the rows; `words` is a cell with its tone.
+    /// Prints the rows; `words` formats a cell and gives its tone.
     pub(super) fn print<C>(
         &self,
         rows: &[JobRow<C>],
@@ -47,7 +47,7 @@ impl Grid<'_> {
         let cells = rows.iter().flat_map(|row| row.cells.iter().flatten());
         let widest = cells.map(|(words, _)| length(words)).max().unwrap_or(0);
         let names = || self.subjects.iter().map(|name| length(name));
-        // A blank on either side.
+        // There is a blank on either side.
         let upright = Extent {
             leading: self.leading_width,
             cell: (widest.max(names().max().unwrap_or(0)) + 2).max(self.least),
@@ -90,7 +90,8 @@ impl Grid<'_> {
         style.print(text, &mut table, self.leading.len()..usize::MAX);
     }
 
-    /// What a job does has no room in a column's head: it stands above the table.
+    /// Prints the turned table. A job's title has no room in a column's head: it is printed
+    /// above the table.
     fn print_turned(&self, rows: &[GridRow<'_>], text: &mut String, style: &Style) {
         for row in rows.iter().filter(|row| row.leading.len() > 2) {
             let what = row.leading[1..row.leading.len() - 1].join(", ");

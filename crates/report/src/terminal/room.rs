@@ -1,18 +1,18 @@
-//! How the columns of a table share the width that there is.
+//! The division of the available width among the columns of a table.
 
 use super::Style;
 use comfy_table::{ColumnConstraint, Table, Width};
 use std::fmt::Write;
 use std::ops::Range;
 
-/// The room of a long word, and what stands between two columns.
+/// The room of a long word, and the gap between two columns.
 const WORD: usize = 12;
 const BETWEEN: usize = 2;
 
 impl Style {
-    /// Prints a table in which these columns must not be broken. Words behind them have the
-    /// room of a word: the widest of the others are broken for it, and where that does not do
-    /// the table is wider than the terminal.
+    /// Prints a table in which these columns must not be broken. Columns of words after them get
+    /// the room of a word: the widest of the columns before are broken for it, and where that is
+    /// not enough the table is wider than the terminal.
     pub(crate) fn print(&self, text: &mut String, table: &mut Table, whole: Range<usize>) {
         let widths = table.column_max_content_widths();
         let widths: Vec<usize> = widths.into_iter().map(usize::from).collect();
@@ -37,7 +37,7 @@ impl Style {
     }
 }
 
-/// The columns before `whole` that leave those behind it less than a word's room.
+/// The columns before `whole` that leave those after it less than a word's room.
 fn without_room(widths: &[usize], whole: usize, room: usize) -> Vec<usize> {
     let mut needed = widths.to_vec();
     for width in &mut needed[whole..] {

@@ -1,5 +1,5 @@
-//! What stands between a run and other people's data: consent before disks are
-//! overwritten, and a machine that is still the one on which a run began.
+//! Protection of other people's data: consent before disks are overwritten, and a check that a
+//! machine is still the one on which a run began.
 
 use super::HostRun;
 use crate::failure::{Failure, Kind};
@@ -10,8 +10,8 @@ use raidlab_inventory::choose::Chosen;
 use raidlab_store::{RunSummary, Store};
 use raidlab_units::Bytes;
 
-/// Refuses to go on with a run on a machine that is not as it was: what would be
-/// measured now would not compare with what was measured before.
+/// Refuses to resume a run on a machine that has changed: its new measurements would not compare
+/// with the earlier ones.
 ///
 /// # Errors
 /// When a machine's kernel, processor, memory, tunables or disks have changed.
@@ -50,7 +50,7 @@ fn failed(error: HostError) -> Failure {
     Failure::new(Kind::Run, error)
 }
 
-/// A disk with all by which its owner knows it, and what lies on it.
+/// A disk in words, with all by which its owner recognizes it, and with what lies on it.
 fn in_words(machine: &Machine, chosen: &Chosen) -> String {
     let (disk, identity) = (&chosen.disk, &chosen.identity);
     let serial = identity.serial.as_ref();
@@ -73,13 +73,13 @@ fn in_words(machine: &Machine, chosen: &Chosen) -> String {
 }
 
 impl HostRun {
-    /// Asks before data on disks that are not our own trial's are lost, and writes down on
-    /// each machine which disks those are, before any is: by that
-    /// [`raidlab_bench_host::cleanup()`] knows what a killed run has left.
+    /// Asks for consent before data are lost on disks other than our own trial's, and first records
+    /// these disks on each machine: by that [`raidlab_bench_host::cleanup()`] recognizes what a
+    /// killed run has left.
     ///
     /// # Errors
-    /// When there is no consent, it cannot be written, or a run cannot go on on machines
-    /// that have changed.
+    /// When there is no consent, the record cannot be written, or a run cannot be resumed since
+    /// machines have changed.
     pub fn begin(&self, task: &Task) -> Result<(), Failure> {
         if let Some(run) = &task.resumed {
             let store = Store::open_existing(&task.here.store)?;
@@ -107,7 +107,7 @@ impl HostRun {
 
 impl Drop for HostRun {
     fn drop(&mut self) {
-        // Its files are among what would be left.
+        // The trial's files are among what the marks list as left.
         self.trial = None;
         for machine in self.bench.machines() {
             forget(machine, self.front);
@@ -115,7 +115,7 @@ impl Drop for HostRun {
     }
 }
 
-/// Removes what is written down of a machine where nothing of a run is left on it.
+/// Deletes a machine's record of the run where nothing of the run is left on it.
 pub fn forget(machine: &Machine, front: &dyn Front) {
     if let Err(error) = forget_if_clean(machine) {
         front.say(&format!(

@@ -1,4 +1,4 @@
-//! Which files are put together.
+//! The choice of the files to be merged.
 
 use super::Refused;
 use crate::failure::Failure;
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 pub(super) const BEGUN: &str =
     "start it again with its command; or `--partial` takes what there is";
 
-/// The files themselves: those of folders in the order of their names. With `partial` those
-/// of shards that are not whole are among them, if a row can be in them.
+/// The files to be merged: those of folders in the order of their names. With `partial` also those
+/// of unfinished shards, if they may hold a row.
 pub(super) fn files(named: &[PathBuf], partial: bool) -> Result<Vec<PathBuf>, Failure> {
     let begun = |file: &Path, name: &str| {
         let whole = name.strip_suffix(".part").filter(|_| partial);
@@ -45,7 +45,7 @@ pub(super) fn files(named: &[PathBuf], partial: bool) -> Result<Vec<PathBuf>, Fa
     Ok(all)
 }
 
-/// What is said of a folder in which no shard can be put together with others.
+/// The failure for a folder without a shard that could be merged.
 fn none_in(folder: &Path, partial: bool) -> Failure {
     let all = match states(folder) {
         Ok(all) => all.unwrap_or_default(),
@@ -67,7 +67,7 @@ fn none_in(folder: &Path, partial: bool) -> Failure {
     }
 }
 
-/// What is said of a file that is not there.
+/// The failure for a file that is not there.
 pub(super) fn nothing(path: &Path) -> Failure {
     let part = Shard::part_of(path);
     match part.exists() {

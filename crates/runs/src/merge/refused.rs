@@ -1,11 +1,11 @@
-//! Why a file is not put together with others.
+//! Reasons why a file is not merged with others.
 
 use raidlab_store::Shard;
 use raidlab_store::text::visible_path;
 use raidlab_units::count;
 use std::path::PathBuf;
 
-/// Why a file cannot be put together with the others.
+/// The reason why a file cannot be merged with the others.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refused {
     #[error("{} is not a shard: `raidlab run --shard` makes one", visible_path(.0))]

@@ -1,4 +1,4 @@
-//! What is particular about a site: a file of its own, beside the plans.
+//! Site profiles: what is particular about a site, in a file beside the plans.
 
 use crate::failure::{Failure, Kind};
 use raidlab_bench_host::{MachineFileError, read_toml};
@@ -20,23 +20,23 @@ pub struct Profile {
     /// The words that start raidlab, instead of the path of this program:
     /// `["apptainer", "exec", "raidlab.sif", "raidlab"]`.
     pub raidlab: Vec<String>,
-    /// Processors of a task; 1 where it is not said.
+    /// Processors of a task; 1 by default.
     pub processors: Option<NonZero<u16>>,
     /// Memory of a task: `4g`.
     pub memory: Option<String>,
-    /// The time limit of a task: `55m`; an hour where it is not said.
+    /// The time limit of a task: `55m`; an hour by default.
     pub time: Option<String>,
-    /// So many tasks run at the same time, and not more.
+    /// The largest number of tasks that run at the same time.
     pub at_most: Option<NonZero<u32>>,
-    /// So often a task is started again; 50 where it is not said.
+    /// The number of times that a task is started again; 50 by default.
     pub restarts: Option<u32>,
 }
 
 impl Profile {
-    /// The profile in a file; an empty one where none is named.
+    /// Reads the profile in a file; an empty one where no file is named.
     ///
     /// # Errors
-    /// When it cannot be read, or says something else.
+    /// When the file cannot be read, or has anything but a profile's fields.
     pub fn read(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else {
             return Ok(Self::default());
@@ -50,8 +50,8 @@ impl Profile {
         Ok(profile)
     }
 
-    /// Refuses options of sbatch that the scripts have themselves: the last one counts, and
-    /// theirs would not.
+    /// Refuses options of sbatch that the scripts set themselves: the last one counts, and that of
+    /// the scripts would not.
     fn check(&self) -> Result<(), Failure> {
         let wrong =
             |words: String, help: String| Err(Failure::words(Kind::Input, words).help(help));
@@ -113,8 +113,8 @@ impl Profile {
     }
 }
 
-/// Options of sbatch that the scripts have, by their long and short names, with the field of the
-/// profile that changes each.
+/// Options of sbatch that the scripts set, by their long and short names, each with the field of
+/// the profile that changes it.
 const OWN: [(&str, Option<char>, Option<&str>); 11] = [
     ("--array", Some('a'), Some("at_most")),
     ("--time", Some('t'), Some("time")),
@@ -129,7 +129,7 @@ const OWN: [(&str, Option<char>, Option<&str>); 11] = [
     ("--dependency", Some('d'), None),
 ];
 
-/// Whether words for sbatch are this option, with a value or without.
+/// Whether words for sbatch set this option, with a value or without.
 fn is_option(words: &str, long: &str, short: Option<char>) -> bool {
     let name = words.split(['=', ' ', '\t']).next().unwrap_or_default();
     let is_short = |short| name.starts_with('-') && name.chars().nth(1) == Some(short);

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 /// The memory of a task of the model bench, and of a merge: at one thread the whole of
 /// `mirror-2015` takes 0.22 GiB, as `/usr/bin/time -v raidlab run mirror-2015` says.
 const MODEL_MEMORY: Bytes = Bytes(1 << 30);
-/// The memory for what disks hold, of a task of the kernel bench; what is more goes into
-/// files.
+/// The memory for the disks' contents in a task of the kernel bench; anything above
+/// goes into files.
 const STORAGE_MEMORY: Bytes = Bytes(2 << 30);
-/// So often a task is started again where the profile does not say.
+/// The number of times that a task is started again where the profile does not say.
 const RESTARTS: u32 = 50;
 
-/// What the scripts are made of.
+/// The parts that the scripts are made of.
 pub struct Job<'a> {
     pub plan: &'a Asked,
     pub on_kernel: bool,
@@ -42,7 +42,7 @@ impl Job<'_> {
             None => MODEL_MEMORY,
         };
         let minutes = profile.minutes()?;
-        // Slurm looks at limits twice a minute, and programs before raidlab take some time.
+        // Slurm checks limits twice a minute, and programs before raidlab take some time.
         let seconds = minutes * 60;
         let stop = seconds - (seconds / 10).clamp(20, 300);
         let storage = match self.on_kernel {
@@ -105,7 +105,7 @@ impl Job<'_> {
         text
     }
 
-    /// The numbers of the shards, ranges where they follow each other, and the cap.
+    /// The numbers of the shards, as ranges where they are consecutive, and the cap.
     fn indices(&self) -> String {
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         for index in self.missing.iter().map(|shard| shard.index()) {
@@ -133,7 +133,7 @@ impl Job<'_> {
         words.join(" ")
     }
 
-    /// A guest for each processor, with what each takes beside its own memory.
+    /// The memory of a task of the kernel bench: a guest for each processor, with its overhead.
     fn kernel_memory(&self, guests: u32) -> Result<Bytes, Failure> {
         let guest = parse_bytes(&self.plan.kernel.memory).map_err(Failure::input)?;
         let guests = (guest.0.saturating_add(BESIDE.0)).saturating_mul(guests.into());
@@ -141,16 +141,16 @@ impl Job<'_> {
     }
 }
 
-/// The file that a task's output goes to. A percent sign is Slurm's own.
+/// The file for a task's output. A percent sign begins one of Slurm's own patterns.
 fn log(folder: &Path, task: &str) -> String {
     let folder = folder.to_string_lossy().replace('%', "%%");
-    // As in a shell a blank would end it, and a quotation mark the word.
+    // As in a shell, a blank would end the path, and a quotation mark the word.
     let folder = folder.trim_end_matches('/').replace('"', "\\\"");
     format!("\"{folder}/slurm-{task}.log\"")
 }
 
-/// Refuses a folder that Slurm cannot be told of for the tasks' logs: a backslash in the name of
-/// a file keeps it from putting in the tasks' numbers.
+/// Refuses a folder that Slurm cannot use for the tasks' logs: with a backslash in the path it does
+/// not insert the tasks' numbers.
 pub(crate) fn check_folder(folder: &Path) -> Result<(), Failure> {
     let name = folder.to_str();
     if name.is_some_and(|name| !name.contains(|one: char| one == '\\' || one.is_control())) {

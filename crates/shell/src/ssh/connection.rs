@@ -10,25 +10,26 @@ use std::time::{Duration, Instant};
 use std::{env, io, thread};
 use tempfile::TempDir;
 
-/// Silence on the connection after which ssh asks whether the other side is
-/// there; three unanswered questions end it.
+/// The silence on the connection after which ssh probes the other side; three unanswered
+/// probes end it.
 const ALIVE_INTERVAL_SECONDS: u64 = 15;
 
 #[derive(Debug)]
 pub struct Connection {
     machine: String,
     options: SshOptions,
-    /// Private to the user: whoever can open the socket is on the machine.
+    /// The folder of the socket, private to the user: access to the socket is access
+    /// to the machine.
     folder: TempDir,
-    /// There from the moment on in which the connection is up.
+    /// The process of the master connection, set once it is up.
     master: OnceLock<Process>,
 }
 
-/// Where a session goes whose master connection has just ended, for which ssh would make a
-/// connection of its own: to nobody. Nothing connects to the address of all.
+/// The address for a session whose master connection has just ended, for which ssh would make a
+/// connection of its own. Connecting to the broadcast address always fails.
 const NOWHERE: &str = "255.255.255.255";
 
-/// What is said of a connection that has ended without a word.
+/// The message for a connection that has ended without one.
 const ENDED: &str = "the connection has ended";
 
 impl Connection {
@@ -36,16 +37,16 @@ impl Connection {
     pub fn up(machine: &str, options: &SshOptions) -> Result<Self, TargetError> {
         let connection = Self::new(machine, options)?;
         let master = connection.begin()?;
-        // It is set here only.
+        // This is the only place that sets it.
         let _ = connection.master.set(master);
         Ok(connection)
     }
 
-    /// A connection that is not up yet.
+    /// Prepares a connection that is not up yet.
     fn new(machine: &str, options: &SshOptions) -> Result<Self, TargetError> {
         let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-        // A socket's path is at most 104 bytes long on FreeBSD, and ssh adds
-        // 17 while it makes it: a short folder is needed.
+        // A socket's path is at most 104 bytes long on FreeBSD, and ssh adds 17 while it creates
+        // it, so a short folder is needed.
         let runtime = runtime
             .filter(|folder| folder.is_dir() && folder.as_os_str().len() < 40)
             .unwrap_or_else(|| PathBuf::from("/tmp"));
@@ -88,7 +89,7 @@ impl Connection {
         self.folder.path().join("socket")
     }
 
-    /// Runs a line in the far login shell; its input stays open.
+    /// Runs a line in the far login shell; its input is kept open.
     pub fn session(&self, line: &str, input: Vec<u8>) -> Result<Process, TargetError> {
         if let Some(reason) = self.master.get().and_then(ending) {
             return Err(self.unreachable(&reason));
@@ -98,13 +99,13 @@ impl Connection {
         self.spawn(client, input)
     }
 
-    /// Begins the master connection.
+    /// Starts the master connection.
     fn begin(&self) -> Result<Process, TargetError> {
         let mut client = self.client("yes");
         client.args(["-N", "-T", "--", &self.machine]);
         let process = self.spawn(client, Vec::new())?;
         let deadline = Instant::now() + self.options.connect_timeout + Duration::from_secs(10);
-        // ssh makes the socket when it is logged in.
+        // ssh creates the socket when it is logged in.
         while !self.socket().exists() {
             if process.look(State::complete) {
                 return Err(self.unreachable(&last_words(&process)));
@@ -121,7 +122,7 @@ impl Connection {
         let mut client = Command::new(&self.options.program);
         let mut options = vec![
             "BatchMode=yes".to_owned(),
-            // Its chatter would stand among the command's errors.
+            // Its messages would be mixed into the command's errors.
             "LogLevel=ERROR".to_owned(),
             "ClearAllForwardings=yes".to_owned(),
             format!(
@@ -133,7 +134,7 @@ impl Connection {
             format!("ControlPath={}", self.socket().display()),
             "ControlPersist=no".to_owned(),
         ];
-        // ssh heeds what it is told first.
+        // ssh heeds the first of several settings.
         if is_master == "no" {
             options.push(format!("HostName={NOWHERE}"));
         }
@@ -147,7 +148,7 @@ impl Connection {
     fn spawn(&self, client: Command, input: Vec<u8>) -> Result<Process, TargetError> {
         Process::spawn(client, input, true).map_err(|source| {
             if source.kind() == io::ErrorKind::NotFound {
-                // It is this machine that lacks it, and the name says which
+                // The local machine lacks the client, and the name tells which
                 // connection was wanted.
                 TargetError::NoProgram {
                     machine: format!("localhost (to reach {})", self.machine),
@@ -160,7 +161,7 @@ impl Connection {
     }
 }
 
-/// Why a master connection has ended, if it has.
+/// The reason why a master connection has ended, if it has.
 fn ending(master: &Process) -> Option<String> {
     let ended = master.look(|state| state.ended.is_some());
     ended.then(|| last_words(master))
@@ -170,7 +171,7 @@ fn last_words(client: &Process) -> String {
     client.look(|state| reason(&String::from_utf8_lossy(&state.stderr)))
 }
 
-/// Why a connection is none, out of what ssh said.
+/// The reason why a connection failed, from the output of ssh.
 pub(crate) fn reason(said: &str) -> String {
     match last_line(said) {
         "" => ENDED.to_owned(),
@@ -179,7 +180,7 @@ pub(crate) fn reason(said: &str) -> String {
     }
 }
 
-/// The last line that says anything.
+/// The last line with any text.
 pub(crate) fn last_line(text: &str) -> &str {
     text.lines()
         .rev()
@@ -192,7 +193,7 @@ pub(crate) fn last_line(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// With it the lock on the machine has gone, which somebody else may have by now; or the
+    /// With it the lock on the machine has gone, which another program may have by now; or the
     /// machine was started again, and has other disks under the same names.
     #[test]
     fn a_broken_connection_is_not_made_again() {

@@ -1,4 +1,4 @@
-//! Taking a watch's stream of bytes apart into frames, and asking for them.
+//! Parsing of a watch's byte stream into frames, and the requests for them.
 
 use super::connection::last_line;
 use crate::process::{Process, State};
@@ -9,31 +9,31 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-/// One tick's contents, as far as the stream tells.
+/// The contents of one tick, as far as they have arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tick {
-    /// The number that the tick was asked for with.
+    /// The number in the tick's request.
     pub number: u64,
-    /// For each source, what it gave; `None` where it failed.
+    /// The contents of each source; `None` where it failed.
     pub contents: Vec<Option<String>>,
 }
 
-/// Turns bytes, in pieces of any size, into ticks.
+/// A parser that turns bytes, in pieces of any size, into ticks.
 #[derive(Debug)]
 pub struct Parser {
-    /// What stands before the end of each answer: `\nMARK `.
+    /// The bytes before the end of each answer: `\nMARK `.
     needle: Vec<u8>,
-    /// For each source, the statuses that are success.
+    /// The successful statuses of each source.
     success: Vec<Vec<i32>>,
-    /// What is not understood yet, after a newline that the first header lacks.
+    /// The bytes that are not parsed yet, after a newline that the first header lacks.
     pending: Vec<u8>,
-    /// How much of it is known to hold no whole mark.
+    /// The number of pending bytes that are known to hold no whole mark.
     searched: usize,
     begun: Option<Tick>,
 }
 
 impl Parser {
-    /// A parser for a watch with this mark and so many sources.
+    /// Creates a parser for a watch with this mark and so many sources.
     pub fn new(mark: &str, success: Vec<Vec<i32>>) -> Self {
         Self {
             needle: format!("\n{mark} ").into_bytes(),
@@ -44,7 +44,7 @@ impl Parser {
         }
     }
 
-    /// Takes a piece of the stream; gives the ticks that it completes.
+    /// Takes a piece of the stream, and returns the ticks that it completes.
     pub fn push(&mut self, piece: &[u8]) -> Vec<Tick> {
         self.pending.extend_from_slice(piece);
         let mut ticks = Vec::new();
@@ -69,21 +69,19 @@ impl Parser {
                 ticks.push(tick);
             }
             if self.begun.is_none() {
-                // The newline of a tick's last line is the one that the next
-                // header begins with.
+                // The newline of a tick's last line also begins the next header.
                 self.pending.insert(0, b'\n');
             }
         }
         ticks
     }
 
-    /// The number that the last, incomplete tick was asked for with.
+    /// The number in the request of the last, incomplete tick.
     pub fn begun(&self) -> Option<u64> {
         self.begun.as_ref().map(|tick| tick.number)
     }
 
-    /// Takes the bytes up to the next whole `MARK number` line out of what is
-    /// pending.
+    /// Takes the bytes up to the next whole `MARK number` line from the pending ones.
     fn marked(&mut self) -> Option<(Vec<u8>, i64)> {
         let length = self.needle.len();
         let begin = self.searched
@@ -108,7 +106,7 @@ impl Parser {
     }
 }
 
-/// The statuses that are success, for each source.
+/// The successful statuses of each source.
 pub(crate) fn successes(sources: &[Watched]) -> Vec<Vec<i32>> {
     sources
         .iter()
@@ -119,20 +117,20 @@ pub(crate) fn successes(sources: &[Watched]) -> Vec<Vec<i32>> {
         .collect()
 }
 
-/// A watch over a session. Its thread asks for a tick by writing the tick's
-/// number, waits for the answer and sleeps until the next is due: the schedule
-/// is kept here, where the clock is that all measurements share.
+/// A watch over a session. Its thread requests a tick by writing the tick's number, waits for the
+/// answer and sleeps until the next is due: the schedule is kept here, where the clock is that
+/// all measurements share.
 pub struct SshFrames {
     queue: Queue,
     machine: String,
-    /// Why the session ended, once it has.
+    /// The reason why the session ended, once it has.
     lost: Arc<OnceLock<String>>,
     /// The thread ends when this is dropped.
     _alive: Sender<()>,
 }
 
 impl SshFrames {
-    /// Begins to ask.
+    /// Begins to request ticks.
     pub fn begin(
         machine: &str,
         process: Process,
@@ -154,7 +152,7 @@ impl SshFrames {
             .name("watch".to_owned())
             .spawn(move || {
                 if let Some(end) = asker.ask(every) {
-                    // Set here only.
+                    // This is the only place that sets it.
                     let _ = reason.set(end);
                 }
             })?;
@@ -169,7 +167,7 @@ impl SshFrames {
 
 impl Frames for SshFrames {
     fn take(&mut self) -> Result<Vec<Frame>, TargetError> {
-        // In this order: the frames before the loss are in the queue by then.
+        // Read in this order, as the frames before the loss are in the queue by then.
         let lost = self.lost.get();
         let frames = self.queue.take();
         match lost {
@@ -191,7 +189,7 @@ struct Asker {
 }
 
 impl Asker {
-    /// Asks until nobody wants to know any more, or tells why it cannot.
+    /// Requests ticks until the watch is dropped, or returns why it cannot.
     fn ask(&mut self, every: Duration) -> Option<String> {
         for number in 0.. {
             let asked = self.begun.elapsed();

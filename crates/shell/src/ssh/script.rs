@@ -1,42 +1,39 @@
-//! What goes over the wire: scripts for the far side's POSIX shell.
+//! The scripts that are sent to the far side's POSIX shell.
 //!
-//! sshd hands the command line to the user's login shell, which on FreeBSD may
-//! be csh. Its quoting differs: `!` means history even between single quotes,
-//! and a newline ends a quoted word. So a script travels as one word of a few
-//! harmless characters, everything else written in octal, and
-//! `exec sh -c 'eval "$(printf %b "$1")"' sh 'WORD'`, which means the same to
-//! csh, sh, bash, zsh and fish, turns it back. `exec` makes that shell the
-//! leader of the session that sshd begins for every command, so that signal to
-//! process group 0 reaches all that the script started and nothing else.
+//! sshd hands the command line to the user's login shell, which on FreeBSD may be csh. Its
+//! quoting differs: `!` means history even between single quotes, and a newline ends a quoted
+//! word. So a script travels as one word of a few harmless characters, everything else written in
+//! octal, and `exec sh -c 'eval "$(printf %b "$1")"' sh 'WORD'`, which means the same in csh, sh,
+//! bash, zsh and fish, decodes it. `exec` makes that shell the leader of the session that sshd
+//! begins for every command, so that a signal to process group 0 reaches all that the script
+//! started and nothing else.
 //!
 //! The script of a command is its keeper:
 //! 1. It takes the command's input, of a length told beforehand, from its own.
 //! 2. It starts the command in the background, before it sets a trap of its
 //!    own: a signal that comes between fork and exec would run the inherited
 //!    trap and be lost to the command.
-//! 3. A second process, the leash, goes on reading the input. On the line
-//!    `MARK seconds`, or when the connection closes because raidlab or the
-//!    network has gone, it ends the whole group: SIGTERM, and SIGKILL after
-//!    the seconds.
+//! 3. A second process, the leash, keeps reading the input. On the line `MARK seconds`, or when the
+//!    connection closes because raidlab or the network has failed, it ends the whole group:
+//!    SIGTERM, and SIGKILL after the seconds.
 //! 4. When the command ends, the keeper prints a trailer, `MARK code`, on a
 //!    line of its own. No trailer means that the connection broke: ssh's exit
 //!    code 255 could also be the command's.
 //!
-//! The mark is chosen anew each time, so that no output can contain it by
-//! chance.
+//! The mark is chosen anew each time, so that no output can contain it by chance.
 
 use crate::command::{Command, quote};
 use crate::target::Watched;
 use std::fmt::Write;
 
-/// Patience with a command whose connection has gone, in seconds.
+/// The patience with a command whose connection is lost, in seconds.
 const LOST_PATIENCE_SECONDS: u64 = 5;
 
-/// How far from the end the trailer is looked for: behind it comes only what
-/// a daemon that was left behind says.
+/// The distance from the end, in bytes, within which the trailer is looked for: only a daemon that
+/// was left behind writes after it.
 const TAIL_BYTES: usize = 64 << 10;
 
-/// Characters that every login shell leaves alone between single quotes.
+/// Whether a byte is left alone by every login shell between single quotes.
 fn harmless(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b" _-./=:,+@".contains(&byte)
 }
@@ -62,13 +59,12 @@ pub fn line(elevate: &[String], script: &str) -> String {
     line
 }
 
-/// A word between single quotes, always: `if` and `a=b` are no words for a
-/// shell otherwise.
+/// A word between single quotes, always: otherwise a shell may treat `if` and `a=b` specially.
 fn word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// The command's words, and before them the variables for it alone.
+/// The command's words, preceded by the variables for it alone.
 fn words(command: &Command) -> String {
     let mut text = String::new();
     if !command.environment.is_empty() {
@@ -86,7 +82,7 @@ fn words(command: &Command) -> String {
     text
 }
 
-/// Every script begins with this.
+/// The beginning of every script.
 fn preamble(mark: &str, environment: &[(String, String)]) -> String {
     let mut text = format!(
         "mark={mark}\nLC_ALL=C\n\
@@ -187,12 +183,12 @@ pub fn watcher(mark: &str, environment: &[(String, String)], sources: &[Watched]
     text
 }
 
-/// How a command's output ended.
+/// The trailer of a command's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trailer {
-    /// With this status of the shell: above 128 a signal's number and 128.
+    /// The command ended with this status of the shell: above 128 a signal's number plus 128.
     Status(i32),
-    /// The program is not there.
+    /// The program does not exist.
     Missing,
 }
 

@@ -8,9 +8,9 @@ use crate::steady::{Done, SteadyWatch};
 use raidlab_units::Nanos;
 use raidlab_workload::{Direction, JobGroup};
 
-/// Clones are looked at together where the job is alone, as fio reports it then;
-/// each by itself among several jobs. The first looks are put into the calendar: a
-/// turn of a clone that does not exist.
+/// Makes the watches over clones that end when they run evenly. Clones are looked at together where
+/// the job is alone, as fio reports it then; each by itself among several jobs. The first looks are
+/// put into the calendar: a turn of a clone that does not exist.
 pub(super) fn watches(group: &JobGroup, machine: &mut Machine) -> Vec<SteadyWatch> {
     let mut watches = Vec::new();
     let mut first = 0;
@@ -40,7 +40,7 @@ pub(super) fn watches(group: &JobGroup, machine: &mut Machine) -> Vec<SteadyWatc
 }
 
 impl Jobs {
-    /// A turn of a clone that does not exist: time to look whether a job runs evenly.
+    /// Looks whether a job runs evenly, in a turn of a clone that does not exist.
     pub(super) fn look_whether_even(&mut self, machine: &mut Machine, index: usize) {
         let Some(watch) = self.watches.get_mut(index - self.clones.len()) else {
             return;
@@ -56,7 +56,7 @@ impl Jobs {
         let begins = own.iter().map(|clone| clone.begins).max();
         let begins = begins.filter(|_| begun).unwrap_or(Nanos::MAX);
         if machine.now.saturating_sub(begins) < watch.rule.interval {
-            // Not all of this interval was theirs.
+            // Not all of this interval belonged to the clones.
             watch.begin(begins, done);
         } else if watch.check(machine.now, done) {
             for clone in clones {
@@ -74,7 +74,7 @@ impl Jobs {
         machine.calendar.schedule(next, look);
     }
 
-    /// The search for a depth takes notice of a request; a last window is measured alone.
+    /// Has the search for a depth take notice of a request; a last window is measured alone.
     pub(super) fn search_depth(&mut self, flight: &Flight, now: Nanos) -> Step {
         let clone = &mut self.clones[flight.clone];
         let ramping = now < clone.counts_from();
@@ -97,7 +97,7 @@ impl Jobs {
             self.counts_from = self.counts_from.max(now);
         }
         if step == Step::Drain && in_flight == 0 {
-            // Nothing to wait for: the next window begins at once.
+            // There is nothing to wait for: the next window begins at once.
             search.depth.completed(now, Nanos::ZERO, 0);
             step = Step::GoOn;
         }
@@ -129,7 +129,7 @@ impl Jobs {
         depths
     }
 
-    /// What came of each job that ends when it runs evenly (fio's `steadystate`).
+    /// The outcome of each job that ends when it runs evenly (fio's `steadystate`).
     pub(crate) fn steady(&self) -> Vec<Steadiness> {
         let of = |watch: &SteadyWatch| {
             let job = self.clones[watch.clones.start].job_index;

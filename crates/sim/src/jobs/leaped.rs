@@ -1,4 +1,4 @@
-//! What a leap over a sequential stream needs of its job.
+//! The access that a leap over a sequential stream needs to its job.
 
 use super::Jobs;
 use crate::machine::Machine;
@@ -8,8 +8,8 @@ use raidlab_units::Bytes;
 use raidlab_workload::{Direction, Engine};
 
 impl Jobs {
-    /// The only clone, if the group is one sequential stream that ends by its
-    /// amount alone: what can be leaped over.
+    /// The only clone's stream, if the group is one sequential stream that ends by its amount
+    /// alone, which can be leaped over.
     pub(crate) fn lone_sequential(&self) -> Option<(Direction, Bytes, Bytes)> {
         let [clone] = self.clones.as_slice() else {
             return None;
@@ -33,8 +33,7 @@ impl Jobs {
         Some((direction, offset, left))
     }
 
-    /// Holds back the lone clone: what is in flight completes, nothing new is
-    /// issued.
+    /// Holds back the lone clone: its requests in flight complete, nothing new is issued.
     pub(crate) fn hold(&mut self) {
         let clone = &mut self.clones[0];
         clone.held = true;

@@ -1,5 +1,5 @@
-//! What happens to jobs while time passes: their turns, the answers to their requests, and
-//! the end of a sleep.
+//! The events of jobs while time passes: their turns, the answers to their requests, and the end
+//! of a sleep.
 
 use super::{Jobs, zoned::Way};
 use crate::machine::{Issue, Load, Machine, SimError};
@@ -8,8 +8,8 @@ use raidlab_array::{RequestError, RequestId};
 use raidlab_workload::IoUnit;
 
 impl Load for Jobs {
-    /// One turn of a clone: it issues a request if it may. If it is awake then, the next of
-    /// the turns that came while it slept follows.
+    /// Takes one turn of a clone, which issues a request if it may. If it is awake then, the next
+    /// of the turns that came while it slept follows.
     fn issue(&mut self, machine: &mut Machine, issue: Issue) {
         let index = issue.clone;
         let Some(clone) = self.clones.get(index) else {
@@ -27,7 +27,7 @@ impl Load for Jobs {
         }
     }
 
-    /// The subject has answered a request: its latency is noted, and its clone has a turn
+    /// Takes the subject's answer to a request: its latency is noted, and its clone has a turn
     /// after the host's turnaround.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Load for Jobs {
         Ok(())
     }
 
-    /// Lets go on whom the subject no longer has sleep.
+    /// Lets the clones go on that the subject no longer has sleep.
     fn wake(&mut self, machine: &mut Machine) {
         if self.sleepers == 0 {
             return;
@@ -82,7 +82,7 @@ impl Load for Jobs {
 }
 
 impl Jobs {
-    /// One turn of a clone that is there.
+    /// Takes one turn of a clone that is there.
     fn turn(&mut self, machine: &mut Machine, index: usize) {
         let now = machine.now;
         let clone = &mut self.clones[index];
@@ -134,7 +134,7 @@ impl Jobs {
         }
     }
 
-    /// A clone issues this request if it has nothing to wait for first.
+    /// Issues this request of a clone if it has nothing to wait for first.
     fn issue_unit(&mut self, machine: &mut Machine, index: usize, unit: IoUnit) {
         let clone = &mut self.clones[index];
         if clone.stream.reads_back() != clone.reads_back_since.is_some() {

@@ -1,4 +1,4 @@
-//! Which request waits for longest.
+//! The request that waits for longest.
 
 use super::Jobs;
 use crate::machine::OldestRequest;

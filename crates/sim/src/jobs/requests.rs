@@ -10,7 +10,7 @@ use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::{Direction, Engine, IoUnit};
 
 impl Jobs {
-    /// A request leaves; where the device has nothing to do with it, it has ended.
+    /// Sends a request; where the device has nothing to do with it, it has ended.
     pub(super) fn send(
         &mut self,
         machine: &mut Machine,
@@ -63,7 +63,7 @@ impl Jobs {
             flight.first = first;
         }
         if is_null || !to_device {
-            // Nobody is asked: the answer is there.
+            // No device is asked: the answer is there.
             self.ended(machine, first);
             return;
         }
@@ -74,7 +74,7 @@ impl Jobs {
         }
     }
 
-    /// Keeps a request that was submitted, and gives its place among the flights.
+    /// Keeps a request that was submitted, and returns its place among the flights.
     fn fly(&mut self, flight: Flight) -> usize {
         match self.free.pop() {
             Some(id) => {
@@ -126,7 +126,7 @@ impl Jobs {
         self.hand_over(machine, index, &flush, id);
     }
 
-    /// All of a request is done.
+    /// Ends a request of which all is done.
     pub(super) fn ended(&mut self, machine: &mut Machine, id: usize) {
         let Some(mut flight) = self.flights[id].take() else {
             return;
@@ -151,8 +151,8 @@ impl Jobs {
         self.take_notice(machine, flight.clone);
     }
 
-    /// A clone's thread takes notice of what has ended if nothing else is to be done: it
-    /// does not flush, and has nothing left to submit.
+    /// Has a clone's thread take notice of ended requests if it has nothing else to do: it does not
+    /// flush, and has nothing left to submit.
     pub(super) fn take_notice(&mut self, machine: &mut Machine, index: usize) {
         loop {
             let clone = &mut self.clones[index];
@@ -168,8 +168,7 @@ impl Jobs {
         }
     }
 
-    /// fio knows that a request has ended: the clone will issue again after the
-    /// turnaround.
+    /// Handles a request of whose end fio knows: the clone will issue again after the turnaround.
     pub(super) fn noticed(&mut self, machine: &mut Machine, flight: &Flight) {
         let now = machine.now;
         self.release_zone(machine, flight);
@@ -218,7 +217,7 @@ impl Jobs {
             Engine::Libaio | Engine::Sync => machine.next_request(),
         };
         if clone.job.engine == Engine::Null || clone.job.zones.is_some() {
-            // Without a device time must pass still.
+            // Time must pass even without a device.
             next = next.max(now + Nanos(1));
         }
         match clone.pace.is_paused(next) {
@@ -227,7 +226,7 @@ impl Jobs {
         }
     }
 
-    /// A request counts in its job's results.
+    /// Counts a request in its job's results.
     fn count(&mut self, flight: &Flight, now: Nanos) {
         let clone = &mut self.clones[flight.clone];
         let latency = now - flight.issued;

@@ -1,26 +1,26 @@
-//! Requests to emulated zones: where they go, who waits for whom.
+//! The requests to emulated zones: where they go, and which clones wait.
 
 use super::{Flight, Jobs};
 use crate::machine::Machine;
 use raidlab_units::Nanos;
 use raidlab_workload::{Direction, IoUnit, Placed};
 
-/// How soon a job that goes on by time looks again for a zone that it can use; fio looks
-/// without rest.
+/// The time after which a job that goes on by time looks again for a zone that it can use; fio
+/// looks without rest.
 const LOOK_AGAIN: Nanos = Nanos::from_millis(1);
 
-/// What becomes of a request on emulated zones.
+/// The fate of a request on emulated zones.
 pub(super) enum Way {
     /// The request goes to the device as this one.
     Device(IoUnit),
-    /// It counts as done, and the device sees nothing of it.
+    /// The request counts as done, and the device sees nothing of it.
     Nobody(IoUnit),
-    /// It does not go now; the clone's turn is taken care of.
+    /// The request does not go now; the clone's turn is taken care of.
     Later,
 }
 
 impl Jobs {
-    /// Where a request of a clone goes.
+    /// Decides where a request of a clone goes.
     pub(super) fn way(&mut self, machine: &mut Machine, index: usize, unit: IoUnit) -> Way {
         let clone = &mut self.clones[index];
         if clone.job.zones.is_none() {
@@ -57,7 +57,7 @@ impl Jobs {
         }
     }
 
-    /// A request to a zone has ended: who waits for one looks again.
+    /// Releases the zone of a request that has ended: clones that wait for a zone look again.
     pub(super) fn release_zone(&mut self, machine: &mut Machine, flight: &Flight) {
         let job = &self.clones[flight.clone].job;
         if job.zones.is_none() {
@@ -78,7 +78,7 @@ impl Jobs {
         }
     }
 
-    /// Zones that began anew.
+    /// The number of zones that began anew.
     pub(crate) fn zone_resets(&self) -> u64 {
         self.zones.emptied()
     }

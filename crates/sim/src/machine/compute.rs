@@ -1,4 +1,4 @@
-//! A machine whose processor takes its time: what its cores come to is done here.
+//! The part of a machine whose processor takes its time: it does what its cores come to.
 //!
 //! Where there is a processor, the machine hands it requests and answers of disks instead
 //! of passing them on at once, and does what its cores come to at the time that they do.
@@ -12,7 +12,7 @@ use crate::processor::{Action, Processor, Role};
 use crate::steps::answer;
 use raidlab_array::{CommandId, Request};
 
-/// How many requests are at each place at this moment.
+/// The number of requests at each place at this moment.
 pub(super) fn counts(processor: Option<&Processor>, drives: &[Drive]) -> Counts {
     let mut counts = [0; PLACES.len()];
     if let Some(cores) = processor {
@@ -46,7 +46,7 @@ impl Machine {
         self.processor.as_ref().is_none_or(|cores| cores.may_turn())
     }
 
-    /// A core has an event.
+    /// Carries out an event of a core.
     pub(super) fn compute(&mut self) {
         let Some(mut cores) = self.processor.take() else {
             return;
@@ -59,7 +59,7 @@ impl Machine {
         self.processor = Some(cores);
     }
 
-    /// What a core has come to.
+    /// Does the action that a core has come to.
     fn act(&mut self, cores: &mut Processor, core: usize, role: Role, action: Action) {
         let now = self.now;
         match action {
@@ -100,7 +100,7 @@ impl Machine {
             Action::Answer(finished) => cores.answer(now, core, finished),
             Action::Notice(finished) => {
                 self.finished.push(finished);
-                // What the job submits next is there before its thread looks for more.
+                // The job's next submission is there before its thread looks for more.
                 cores.pause(core, now);
             }
             Action::Enter(request) => cores.enter_taskq(now, core, request),
@@ -120,7 +120,7 @@ impl Machine {
         }
     }
 
-    /// What only a thread of the array comes to.
+    /// Does an action that only a thread of the array comes to.
     fn act_of_thread(&mut self, cores: &mut Processor, core: usize, thread: usize, action: Action) {
         let now = self.now;
         match action {
@@ -148,7 +148,7 @@ impl Machine {
         self.follow(cores, core);
     }
 
-    /// Charges what the subject has ordered, to be done in its turn.
+    /// Charges the commands that the subject has ordered, to be done in their turn.
     fn follow(&mut self, cores: &mut Processor, core: usize) {
         loop {
             self.note_events();

@@ -1,4 +1,4 @@
-//! When the commands of a subject's threads leave, where a thread computes for them.
+//! The departures of the commands of a subject's threads, where a thread computes for them.
 //!
 //! On the kernel bench a reading of the clock takes time, and Linux 6.1 reads it for each bio that
 //! a thread sends (block/blk-core.c, `submit_bio_noacct_nocheck`: `blkcg_bio_issue_init`), and once more
@@ -8,34 +8,34 @@
 //! The thread of an array with parity sends a bio for each block of a stripe, and goes from stripe
 //! to stripe, so the commands of its members are complete together. A block of another sync is a
 //! bio of 64 KiB (drivers/md/raid1-10.c, `RESYNC_BLOCK_SIZE`), and commands of such blocks leave
-//! one after the other. Metadata are few, and are sent before what a sync has to send.
+//! one after the other. Metadata are few, and are sent before the commands of a sync.
 
 use super::Machine;
 use raidlab_array::{MemberCommand, Operation, Purpose, Sender};
 use raidlab_units::{Nanos, Sectors};
 use std::collections::VecDeque;
 
-/// Sectors of a bio of an array with parity: a block of a stripe.
+/// The size of a bio of an array with parity: a block of a stripe.
 const STRIPE_BIO: Sectors = Sectors(8);
-/// Sectors of a bio of another sync.
+/// The size of a bio of another sync.
 const SYNC_BIO: Sectors = Sectors(128);
 
 /// Commands that a thread computes for.
 #[derive(Debug, Default)]
 pub(super) struct Departures {
-    /// When each leaves, and for which disk, in this order.
+    /// The time at which each command leaves, and its disk, in this order.
     waiting: VecDeque<(Nanos, usize, MemberCommand)>,
 }
 
 impl Departures {
-    /// When the next one leaves; `u64::MAX`: none does.
+    /// The time at which the next command leaves; `u64::MAX`: none does.
     pub(super) fn next(&self) -> u64 {
         self.waiting.front().map_or(u64::MAX, |(time, ..)| time.0)
     }
 }
 
 impl Machine {
-    /// Sends what the subject ordered, or has it leave later.
+    /// Sends the commands that the subject ordered, or has them leave later.
     pub(super) fn send(&mut self) {
         let now = self.now;
         let mut commands = std::mem::take(&mut self.outputs.commands);
@@ -82,7 +82,7 @@ impl Machine {
         }
     }
 
-    /// What was computed for until now leaves.
+    /// Sends the commands for which the computing has ended by now.
     pub(super) fn depart(&mut self) {
         let now = self.now;
         let waiting = &mut self.departures.waiting;

@@ -1,11 +1,11 @@
-//! Why a simulation ends before its time.
+//! The error with which a simulation ends before its time.
 
 use crate::subject::SubjectError;
 use raidlab_units::Nanos;
 use raidlab_workload::JobError;
 use thiserror::Error;
 
-/// Why a simulation cannot go on.
+/// The reason why a simulation cannot go on.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SimError {
     /// A job that cannot run on this subject.
@@ -13,30 +13,30 @@ pub enum SimError {
     Job {
         /// The job's name.
         job: String,
-        /// What of the job does not fit.
+        /// The thing in the job that does not fit.
         #[source]
         source: JobError,
     },
-    /// Requests are in flight and nothing will ever happen.
+    /// Requests are in flight and no event will ever come.
     #[error(
         "the simulation is stuck at {at}: {in_flight} requests in flight and no event ({waits})"
     )]
     Stuck {
         /// The virtual time at which this was found.
         at: Nanos,
-        /// How many requests have no answer.
+        /// The number of requests without an answer.
         in_flight: usize,
-        /// What waits for what: in the subject, and at its disks.
+        /// The things that wait, and for what: in the subject, and at its disks.
         waits: String,
     },
-    /// Things happen without end, and time does not pass.
+    /// Events come without end, and time does not pass.
     #[error("time stands still at {at}: {events} events in one instant ({waits})")]
     TimeStandsStill {
         /// The instant that does not pass.
         at: Nanos,
-        /// How many events there were in it.
+        /// The number of events in it.
         events: u64,
-        /// What waits for what: in the subject, and at its disks.
+        /// The things that wait, and for what: in the subject, and at its disks.
         waits: String,
     },
     /// A job ran far longer than anything sensible.
@@ -45,7 +45,7 @@ pub enum SimError {
         /// The virtual time that a job may take.
         limit: Nanos,
     },
-    /// A request is not answered: its job will not end.
+    /// A request is not answered, so its job will not end.
     #[error(
         "job `{job}` is at a standstill at {at}: {what} has had no answer for {limit} of virtual \
          time ({waits})"
@@ -53,13 +53,13 @@ pub enum SimError {
     Unanswered {
         /// The job that has the oldest request in flight.
         job: String,
-        /// When this was found, since the start of the machine.
+        /// The time at which this was found, since the start of the machine.
         at: Nanos,
         /// The request in words: operation, size, place, and how many are in flight with it.
         what: String,
-        /// How long a request may take.
+        /// The time that a request may take.
         limit: Nanos,
-        /// What waits for what: in the subject, and at its disks.
+        /// The things that wait, and for what: in the subject, and at its disks.
         waits: String,
     },
     /// A state of the subject did not come about.
@@ -67,10 +67,10 @@ pub enum SimError {
     Waited {
         /// The virtual time that the wait was given.
         at_most: Nanos,
-        /// What waits for what: in the subject, and at its disks.
+        /// The things that wait, and for what: in the subject, and at its disks.
         waits: String,
     },
-    /// Whoever watched the job ended it.
+    /// The watcher of the job ended it.
     #[error("the job was interrupted")]
     Interrupted,
     /// A request failed: the subject has lost data.

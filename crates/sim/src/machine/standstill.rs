@@ -1,19 +1,19 @@
-//! A job that cannot end is an error, not a run without an end: a request that has had
-//! no answer for ten minutes of virtual time ends the run, with a word about what waits
-//! for what; and so does an instant in which things happen without end.
+//! The check that a job can end, so that it gives an error, not a run without an end: a request
+//! that has had no answer for ten minutes of virtual time ends the run, with a word about what
+//! waits for what; and so does an instant in which things happen without end.
 
 use super::{Machine, SimError};
 use raidlab_units::Nanos;
 
-/// A request that takes so long is never answered: no disk takes a minute for a command,
-/// and no subject holds a request back for more than a few seconds of its own accord.
+/// The time after which a request is never answered: no disk takes a minute for a command, and no
+/// subject holds a request back for more than a few seconds of its own accord.
 const LONGEST_ANSWER: Nanos = Nanos::from_secs(600);
 
-/// How often it is looked whether some request takes that long.
+/// The time between two looks for a request that takes that long.
 pub(crate) const LOOK: Nanos = Nanos::from_secs(30);
 
-/// More events than this come in no instant: the deepest queues are thousands of requests,
-/// of at most thousands of commands each.
+/// The most events that come in an instant: the deepest queues are thousands of requests, of at
+/// most thousands of commands each.
 const MOST_IN_AN_INSTANT: u64 = 10_000_000;
 
 /// The request of a group that has been in flight for longest.
@@ -21,14 +21,15 @@ const MOST_IN_AN_INSTANT: u64 = 10_000_000;
 pub(crate) struct OldestRequest {
     /// The name of its job.
     pub(crate) job: String,
-    /// When the request was submitted.
+    /// The time at which the request was submitted.
     pub(crate) since: Nanos,
-    /// What the request is, in words for people.
+    /// The request in words for people.
     pub(crate) what: String,
 }
 
 impl Machine {
-    /// An event comes; it may be late.
+    /// Tells the watcher the time of the next event now and then, and finds an instant that
+    /// does not end.
     pub(super) fn tell_time(&mut self, next: Nanos) -> Result<(), SimError> {
         self.in_this_instant += 1;
         if next > self.now {
@@ -45,7 +46,7 @@ impl Machine {
         })
     }
 
-    /// That every request is answered some time.
+    /// Checks that no request has waited too long for its answer.
     pub(crate) fn look_for_standstill(
         &self,
         oldest: Option<OldestRequest>,
@@ -64,7 +65,7 @@ impl Machine {
         }
     }
 
-    /// What waits for what in the subject, and what its disks have to do, in a line.
+    /// The things that wait in the subject, and the work that its disks have, in a line.
     pub(crate) fn waits(&self) -> String {
         let mut lines = self.subject.waits();
         for (index, drive) in self.drives.iter().enumerate() {

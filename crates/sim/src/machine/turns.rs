@@ -1,4 +1,5 @@
-//! Who goes first at one moment, where the host's scheduler of processes decides it.
+//! The order of processes and threads at one moment, where the host's scheduler of
+//! processes decides it.
 //!
 //! A process has a request to submit, and at the same moment a disk or a thread of the subject
 //! has something to do. Linux since 6.6 lets a process go on until it sleeps, so it goes first,
@@ -6,11 +7,11 @@
 //! woken go before a process that has used more of the processor, as soon as the process
 //! returns from its system call (Linux 6.1 kernel/sched/fair.c, `check_preempt_wakeup`).
 //!
-//! Where the clock of CFS is the timer's tick, as in User-Mode Linux, a whole tick is billed to
-//! the one that runs as the clock ticks (`update_curr`), and nothing to all others. What a
-//! sleeper can fall behind is less than a tick of 10 ms (`place_entity`: half of
-//! `sysctl_sched_latency`, 3 ms). So only the one who was billed last is behind all that are
-//! woken. At the begin of a job its processes are, as new ones begin behind (`START_DEBIT`).
+//! Where the clock of CFS is the timer's tick, as in User-Mode Linux, a whole tick is billed to the
+//! one that runs as the clock ticks (`update_curr`), and nothing to all others. A sleeper can fall
+//! behind by less than a tick of 10 ms (`place_entity`: half of `sysctl_sched_latency`, 3 ms). So
+//! only the one who was billed last is behind all that are woken. At the begin of a job its
+//! processes are, as new ones begin behind (`START_DEBIT`).
 //!
 //! A process computes for the host's turnaround before each request. A thread of the subject
 //! computes for the readings of the clock that its commands cost the kernel (see `departures`).
@@ -23,14 +24,15 @@
 //! soon as it has been at eight stripes (drivers/md/raid5.c, `handle_active_stripes`:
 //! `cond_resched`). So it finds what this process submits before it goes on.
 //!
-//! Where one processor is all that there is ([`Host::one_processor`](crate::Host::one_processor)),
-//! two answers that come together are two turnarounds of computing: the second request leaves that
-//! much later, be it of the same process or of another one. Between the two lies what a process
-//! computes before it waits for its next answer, also where it need not wait. A thread of an array
-//! with parity that is woken meanwhile runs when no process has anything to do. Then it goes on
-//! until it sleeps. So it finds together what all of them have submitted. fio goes through its
-//! answers one by one (fio's io_u.c, `io_u_queued_complete`, which takes one at a time by default),
-//! and Linux since 6.6 has it go on until it sleeps (kernel/sched/features.h, `RUN_TO_PARITY`).
+//! Where one processor is all that there is
+//! ([`Host::one_processor`](crate::Host::one_processor)), two answers that come together are two
+//! turnarounds of computing: the second request leaves that much later, be it of the same process
+//! or of another one. Between the two lies the time that a process computes before it waits for
+//! its next answer, also where it need not wait. A thread of an array with parity that is woken
+//! meanwhile runs when no process has anything to do. Then it goes on until it sleeps. So it
+//! finds the submissions of all of them together. fio goes through its answers one by one (fio's
+//! io_u.c, `io_u_queued_complete`, which takes one at a time by default), and Linux since 6.6 has
+//! it go on until it sleeps (kernel/sched/features.h, `RUN_TO_PARITY`).
 
 use super::Machine;
 use raidlab_array::{Behind, MemberCommand, Sender};
@@ -39,10 +41,10 @@ use raidlab_units::{Nanos, Sectors};
 /// Processor time of a kernel's thread for reading the clock: the kernel bench's default.
 const READING: Nanos = Nanos(2048);
 
-/// Whom the scheduler's clock found running at its last tick.
+/// The process or thread that the scheduler's clock found running at its last tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Billed {
-    /// Nobody since the job began.
+    /// None was found since the job began.
     Nobody,
     /// The process of this clone.
     Process(usize),
@@ -50,22 +52,22 @@ enum Billed {
     Thread,
 }
 
-/// The scheduler's bill.
+/// The state of the scheduler's billing.
 #[derive(Debug)]
 pub(super) struct Turns {
-    /// Time from one tick to the next; `None`: a process goes on until it sleeps.
+    /// The time from one tick to the next; `None`: a process goes on until it sleeps.
     clock: Option<Nanos>,
-    /// What a process computes before each of its requests.
+    /// The time that a process computes before each of its requests.
     turnaround: Nanos,
     billed: Billed,
-    /// All processes and threads share one processor, and who runs goes on until it sleeps: what
-    /// it computes before it waits for an answer.
+    /// The time that a process computes before it waits for an answer, where all processes and
+    /// threads share one processor and each goes on until it sleeps.
     one_processor: Option<Nanos>,
-    /// Until when the processes that the threads wait for have something to compute.
+    /// The time until which the processes that the threads wait for have something to compute.
     computed_until: Nanos,
-    /// When a thread of the subject ran last.
+    /// The time at which a thread of the subject ran last.
     thread_ran: Option<Nanos>,
-    /// Until when the threads of the subject compute for commands of theirs.
+    /// The time until which the threads of the subject compute for commands of theirs.
     sends_until: Nanos,
 }
 
@@ -86,7 +88,8 @@ impl Turns {
         }
     }
 
-    /// A process has an answer now: when it has computed for its next request.
+    /// Has a process that has an answer now compute, and returns when it has done so for
+    /// its next request.
     fn computes(&mut self, now: Nanos) -> Nanos {
         let Some(wait) = self.one_processor else {
             let next = now + self.turnaround;
@@ -100,7 +103,7 @@ impl Turns {
         next
     }
 
-    /// A thread of the subject runs.
+    /// Notes that a thread of the subject runs.
     pub(super) const fn thread_runs(&mut self, now: Nanos) {
         self.thread_ran = Some(now);
     }
@@ -110,8 +113,8 @@ impl Turns {
         self.clock.is_some() && self.billed == Billed::Thread
     }
 
-    /// When a thread goes on that has something to do from `due` on: after the processes, unless
-    /// it is running and gives way to none.
+    /// The time at which a thread goes on that has something to do from `due` on: after the
+    /// processes, unless it is running and gives way to none.
     fn thread_goes_on(&self, due: Nanos, now: Nanos) -> Nanos {
         match self.thread_ran == Some(now) && !self.thread_is_behind() {
             true => due,
@@ -119,7 +122,7 @@ impl Turns {
         }
     }
 
-    /// The processes of a job end, and those of the next one are new.
+    /// Ends the processes of a job; those of the next one are new.
     pub(super) const fn processes_end(&mut self) {
         self.billed = Billed::Nobody;
     }
@@ -129,7 +132,7 @@ impl Turns {
         self.clock.is_some()
     }
 
-    /// Who is behind those who are woken, where the scheduler has such a clock.
+    /// The processes that are behind those who are woken, where the scheduler has such a clock.
     pub(super) fn behind(&self) -> Option<Behind> {
         self.clock.map(|_| match self.billed {
             Billed::Nobody => Behind::All,
@@ -144,15 +147,15 @@ impl Turns {
         u32::try_from(clone).is_ok_and(|process| behind.has(process))
     }
 
-    /// The process of this clone has computed until now.
+    /// Notes that the process of this clone has computed until now.
     pub(super) fn process_ran(&mut self, now: Nanos, clone: usize) {
         if self.ticks(now.saturating_sub(self.turnaround), now) {
             self.billed = Billed::Process(clone);
         }
     }
 
-    /// The subject's threads compute for those of these commands that are theirs, in bios of this
-    /// length: until when, where the scheduler has such a clock.
+    /// Has the subject's threads compute for those of these commands that are theirs, in bios of
+    /// this length; returns until when, where the scheduler has such a clock.
     pub(super) fn computes_for(
         &mut self,
         now: Nanos,
@@ -179,12 +182,12 @@ impl Turns {
 }
 
 impl Machine {
-    /// When a process submits its next request that has an answer now.
+    /// The time at which a process submits its next request that has an answer now.
     pub(crate) fn next_request(&mut self) -> Nanos {
         self.turns.computes(self.now)
     }
 
-    /// When the subject is to be called without an event; `u64::MAX` for never.
+    /// The time at which the subject is to be called without an event; `u64::MAX` for never.
     pub(super) fn next_tick(&self) -> u64 {
         let due = self.subject.next_tick().filter(|_| self.can_tick());
         let goes_on = |due| match self.subject.threads_go_first() {
@@ -201,7 +204,7 @@ impl Machine {
             && self.subject.threads_go_first()
     }
 
-    /// A job is over: its processes end, and those of the next job are new ones.
+    /// Ends the processes of a job that is over; those of the next job are new ones.
     pub(crate) const fn processes_end(&mut self) {
         self.turns.processes_end();
     }

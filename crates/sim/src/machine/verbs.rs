@@ -1,4 +1,4 @@
-//! What a suite does to a subject between its jobs.
+//! The verbs that a suite applies to a subject between its jobs.
 
 use super::{Machine, SimError};
 use crate::subject::SubjectError;
@@ -8,7 +8,7 @@ impl Machine {
     /// Marks a member as failed.
     ///
     /// # Errors
-    /// Whatever the subject says, and what [`Self::run`] says.
+    /// The subject's refusal, and the errors of [`Self::run`].
     pub fn fail(&mut self, slot: Slot) -> Result<(), SimError> {
         let result = self.subject.fail(self.now, slot, &mut self.outputs);
         self.after_verb(result)
@@ -17,7 +17,7 @@ impl Machine {
     /// Takes a member out.
     ///
     /// # Errors
-    /// Whatever the subject says, and what [`Self::run`] says.
+    /// The subject's refusal, and the errors of [`Self::run`].
     pub fn remove(&mut self, slot: Slot) -> Result<(), SimError> {
         let result = self.subject.remove(self.now, slot, &mut self.outputs);
         self.after_verb(result)
@@ -26,16 +26,16 @@ impl Machine {
     /// Puts a member in; its recovery starts by itself.
     ///
     /// # Errors
-    /// Whatever the subject says, and what [`Self::run`] says.
+    /// The subject's refusal, and the errors of [`Self::run`].
     pub fn insert(&mut self, slot: Slot) -> Result<(), SimError> {
         let result = self.subject.insert(self.now, slot, &mut self.outputs);
         self.after_verb(result)
     }
 
-    /// Puts a member back that was only away; what it missed is copied by itself.
+    /// Puts a member back that was only away; the changes that it missed are copied by themselves.
     ///
     /// # Errors
-    /// Whatever the subject says, and what [`Self::run`] says.
+    /// The subject's refusal, and the errors of [`Self::run`].
     pub fn re_add(&mut self, slot: Slot) -> Result<(), SimError> {
         let result = self.subject.re_add(self.now, slot, &mut self.outputs);
         self.after_verb(result)
@@ -44,7 +44,7 @@ impl Machine {
     /// Begins a check of all that the subject has more than once.
     ///
     /// # Errors
-    /// Whatever the subject says, and what [`Self::run`] says.
+    /// The subject's refusal, and the errors of [`Self::run`].
     pub fn check(&mut self) -> Result<(), SimError> {
         let result = self.subject.check(self.now, &mut self.outputs);
         self.after_verb(result)

@@ -4,18 +4,18 @@ use super::{Machine, SimError, Watch};
 use crate::drive::Drive;
 use raidlab_units::Nanos;
 
-/// How often a wait looks whether it is over.
+/// The time between two looks whether a wait is over.
 const GLANCE: Nanos = Nanos::from_millis(100);
-/// How often the host bench looks whether members are quiet.
+/// The time between two looks of the host bench whether members are quiet.
 const LOOK_AT_MEMBERS: Nanos = Nanos::SECOND;
-/// Members that have written nothing for so long are idle, as on the host bench.
+/// The time without writes after which members are idle, as on the host bench.
 const IDLE: Nanos = Nanos::from_secs(3);
 
 impl Machine {
     /// Lets `duration` pass with no job running.
     ///
     /// # Errors
-    /// [`SimError::Interrupted`] if `watch` ended it; what a leap says.
+    /// [`SimError::Interrupted`] if `watch` ended it; the errors of a leap.
     pub fn wait(&mut self, duration: Nanos, watch: &mut Watch<'_>) -> Result<(), SimError> {
         let end = self.now + duration;
         self.pass(end, |_| false, watch)
@@ -85,7 +85,7 @@ impl Machine {
         self.subject.is_syncing()
     }
 
-    /// Writes to all members so far.
+    /// The number of writes to all members so far.
     #[must_use]
     pub fn written(&self) -> u64 {
         let drives = self.drives.iter();
@@ -110,9 +110,9 @@ impl Machine {
         }
     }
 
-    /// Lets time pass until `end`, or until what is waited for has come about, in
-    /// glances: a sync may begin at any time, and is leapt over from then on. Those in
-    /// which nothing happens are one.
+    /// Lets time pass until `end`, or until the wait's condition has come about, in glances: a
+    /// sync may begin at any time, and is leapt over from then on. Glances in which nothing
+    /// happens are one.
     fn pass(
         &mut self,
         end: Nanos,

@@ -1,4 +1,4 @@
-//! A processor's numbers: how many cores there are, and what each thing that they do costs.
+//! The numbers of a processor: how many cores there are, and what each piece of their work costs.
 //!
 //! A file of `data/processors` has them, each with its source. A time there is that of one
 //! core at `speed` 1; all times are divided by the speed, and all rates multiplied by it.
@@ -41,54 +41,54 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// Cores, those of all sockets together; 1 to 4096.
+    /// The number of cores, those of all sockets together; 1 to 4096.
     cores,
-    /// Sockets over which they are spread evenly; 1 to 64.
+    /// The number of sockets over which they are spread evenly; 1 to 64.
     sockets,
-    /// How fast a core is; above 0.
+    /// The speed of a core; above 0.
     speed,
-    /// What fio itself does for a request, outside of the kernel.
+    /// The time of fio itself for a request, outside of the kernel.
     user_ns,
-    /// Two system calls for each request, to submit it and to fetch its answer, with all
-    /// that the kernel does there before an array or a driver.
+    /// The time of two system calls for each request, to submit it and to fetch its answer, with
+    /// all the kernel's work there before an array or a driver.
     call_ns,
-    /// The block layer's queue and the driver, for each command to a disk.
+    /// The time of the block layer's queue and the driver, for each command to a disk.
     dispatch_ns,
-    /// To enter and to leave an interrupt, once for all answers that it finds.
+    /// The time to enter and to leave an interrupt, once for all answers that it finds.
     interrupt_ns,
-    /// The end of a command in the interrupt, up to the request that it was for.
+    /// The time of the end of a command in the interrupt, up to the request that it was for.
     complete_ns,
-    /// An array takes a request and maps it.
+    /// The time in which an array takes a request and maps it.
     request_ns,
-    /// An array ends a request.
+    /// The time in which an array ends a request.
     request_end_ns,
-    /// An array makes a command to a member.
+    /// The time in which an array makes a command to a member.
     clone_ns,
-    /// An array ends a command of a member.
+    /// The time in which an array ends a command of a member.
     clone_end_ns,
-    /// From the wake-up of a thread until it runs on an idle core; nobody computes then.
+    /// The time from a thread's wake-up until it runs on an idle core; no core computes then.
     wake_ns,
-    /// What waking a sleeping thread costs whoever does it.
+    /// The time that waking a sleeping thread costs the one that wakes it.
     wake_call_ns,
-    /// A change of threads on a core.
+    /// The time of a change of threads on a core.
     switch_ns,
-    /// What a spinlock is held for where no more is said: to take it, to change a few
-    /// words, and to let it go.
+    /// The time for which a spinlock is held where no more is said: to take it, change a few words,
+    /// and release it.
     lock_ns,
-    /// A lock and what it guards come from another core's cache.
+    /// The time in which a lock and the data that it guards come from another core's cache.
     transfer_ns,
-    /// How much longer a pass takes for each core that spins for the same lock.
+    /// The time by which a pass is longer for each core that spins for the same lock.
     crowd_ns,
-    /// By how much both take longer where the lock comes from another socket.
+    /// The factor by which both take longer where the lock comes from another socket.
     remote_factor,
-    /// The bitmap's lock, held to look up and count a bit.
+    /// The time for which the bitmap's lock is held, to look up and count a bit.
     bitmap_ns,
-    /// A stripe is looked up in the cache for a request, and a part of the request is
-    /// put into it.
+    /// The time in which a stripe is looked up in the cache for a request, and a part of the
+    /// request is put into it.
     find_ns,
-    /// The array's thread, or a worker, looks through a stripe once.
+    /// The time in which the array's thread, or a worker, looks through a stripe once.
     handle_ns,
-    /// A stripe is put into the list of those that wait for a thread, under `device_lock`.
+    /// The time of putting a stripe into the list of waiting ones, under `device_lock`.
     release_ns,
     /// Bytes per second that go through XOR on one core.
     xor_bytes_per_second,
@@ -102,61 +102,62 @@ numbers! {
     sha256_bytes_per_second,
     /// Bytes per second that one core compresses with LZ4, counted before that.
     lz4_bytes_per_second,
-    /// Bytes per second that it brings back.
+    /// Bytes per second that one core decompresses with LZ4, counted after that.
     unlz4_bytes_per_second,
     /// Bytes per second that one core compresses with Zstandard, level 3.
     zstd_bytes_per_second,
-    /// Bytes per second that it brings back, of any level.
+    /// Bytes per second that one core decompresses with Zstandard, of any level.
     unzstd_bytes_per_second,
-    /// ZFS looks up a block of a volume for a request: dnode, dbuf, cache.
+    /// The time in which ZFS looks up a block of a volume for a request: dnode, dbuf, cache.
     record_ns,
-    /// ZFS makes the I/O of a block, with those of the mirror and of a member below it.
+    /// The time in which ZFS makes the I/O of a block, with those of the mirror and of a
+    /// member below it.
     zio_ns,
-    /// ZFS ends these I/Os.
+    /// The time in which ZFS ends these I/Os.
     zio_end_ns,
-    /// ZFS's syncing thread does a dirty block, until it is another thread's.
+    /// The time of ZFS's syncing thread for a dirty block, until it is another thread's.
     sync_ns,
-    /// The lock of a disk's queue is held for a block that comes or goes.
+    /// The time for which the lock of a disk's queue is held for a block that comes or goes.
     queue_ns,
 }
 
-/// A number of a preset and where it is from.
+/// A number of a preset and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessorSource {
-    /// Its name, unit included.
+    /// The name of the number, unit included.
     pub name: String,
-    /// Its value as text.
+    /// The value as text.
     pub value: String,
-    /// In a word how it is known: `measured`, `published`, `inferred`, `assumed`.
+    /// The way in which it is known, in a word: `measured`, `published`, `inferred`, `assumed`.
     pub basis: String,
-    /// Where it is from, in words.
+    /// The source of the number, in words.
     pub source: String,
 }
 
 /// A machine's processor as data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProcessorPreset {
-    /// Short name: the file's.
+    /// The short name, which is that of the file.
     pub name: String,
-    /// What it is, in a line.
+    /// The processor in a line of words.
     pub title: String,
     /// Remarks for people.
     pub description: String,
-    /// What its file says, as numbers.
+    /// The numbers of its file.
     pub numbers: ProcessorNumbers,
-    /// The same with their sources, in the order of [`ProcessorNumbers::NAMES`].
+    /// The same numbers with their sources, in the order of [`ProcessorNumbers::NAMES`].
     pub sources: Vec<ProcessorSource>,
 }
 
-/// Why a file is no processor's.
+/// The reason why a file is no processor's.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{file}:{line}: {what}")]
 pub struct ProcessorError {
-    /// The file in which it stands.
+    /// The file in which the mistake stands.
     pub file: String,
-    /// The line, from 1.
+    /// The line of the mistake, from 1.
     pub line: usize,
-    /// What is wrong, and what would be right.
+    /// The mistake in words, and the remedy.
     pub what: String,
 }
 
@@ -179,14 +180,14 @@ struct Value {
     source: String,
 }
 
-/// How a number can be known, the best first.
+/// The ways in which a number can be known, the best first.
 const BASES: [&str; 4] = ["measured", "published", "inferred", "assumed"];
 
 impl ProcessorPreset {
     /// Reads a preset from the text of `file` (used in errors).
     ///
     /// # Errors
-    /// Names file, line and field of the first thing that is wrong.
+    /// Names file, line and field of the first mistake.
     pub fn parse(file: &str, text: &str) -> Result<Self, ProcessorError> {
         let fail = |at: usize, what: String| ProcessorError {
             file: file.to_owned(),
@@ -238,8 +239,8 @@ impl ProcessorPreset {
     }
 }
 
-/// Whether there is such a number, and may have this value; where it may not, the place in the
-/// text and why.
+/// Checks that there is such a number, and that it may have this value; where it may not, returns
+/// the place in the text and the reason.
 fn check(name: &str, value: &Spanned<Value>) -> Result<(), (usize, String)> {
     let (mut at, given, known) = (value.span().start, value.get_ref(), ProcessorNumbers::NAMES);
     let (number, (least, most)) = (given.value, range(name));
@@ -260,10 +261,10 @@ fn check(name: &str, value: &Spanned<Value>) -> Result<(), (usize, String)> {
     Err((at, what))
 }
 
-/// Numbers that count something.
+/// The numbers that count something.
 const COUNTS: [&str; 2] = ["cores", "sockets"];
 
-/// From where to where a number may go.
+/// The least and the greatest value that a number may have.
 fn range(name: &str) -> (f64, f64) {
     match name {
         "cores" => (1.0, 4096.0),
@@ -275,7 +276,7 @@ fn range(name: &str) -> (f64, f64) {
     }
 }
 
-/// The numbers as whole nanoseconds of this processor's own cores.
+/// The charges of a processor: its numbers as whole nanoseconds of its own cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Charges {
     pub(crate) cores: usize,
@@ -293,13 +294,13 @@ pub(crate) struct Charges {
     pub(crate) wake_call: Nanos,
     pub(crate) switch: Nanos,
     pub(crate) lock: Nanos,
-    /// A lock's way from another core of the socket, and from another socket.
+    /// The time of a lock's way from another core of the socket, and from another socket.
     pub(crate) way: [Nanos; 2],
-    /// The same for each core in line, picoseconds.
+    /// The same time for each core in line, in picoseconds.
     pub(crate) crowd_picos: [u64; 2],
     pub(crate) bitmap: Nanos,
     pub(crate) find: Nanos,
-    /// From one stripe to the next in a chain, picoseconds.
+    /// The time from one stripe to the next in a chain, in picoseconds.
     pub(crate) chain_picos: u64,
     pub(crate) handle: Nanos,
     pub(crate) release: Nanos,
@@ -308,7 +309,7 @@ pub(crate) struct Charges {
     copy_rate: u64,
     /// Bytes per second of fletcher4 and of SHA-256.
     checksum_rates: [u64; 2],
-    /// LZ4 there and back, Zstandard there and back.
+    /// Bytes per second of LZ4 there and back, and of Zstandard there and back.
     compression_rates: [u64; 4],
     pub(crate) record: Nanos,
     pub(crate) zio: Nanos,
@@ -320,57 +321,56 @@ pub(crate) struct Charges {
     kyber: Nanos,
 }
 
-/// How a pool makes sure that what it reads is what it wrote.
+/// The checksum by which a pool makes sure that it reads what it wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Checksum {
     /// Blocks have no checksum.
     #[default]
     Off,
-    /// Fletcher's sums, the default of ZFS.
+    /// Blocks have Fletcher's sums, the default of ZFS.
     Fletcher4,
-    /// Each block has its SHA-256.
+    /// Blocks have their SHA-256.
     Sha256,
 }
 
-/// How a pool compresses blocks.
+/// The compression of a pool's blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compression {
     /// Blocks are not compressed.
     #[default]
     Off,
-    /// LZ4, the default of OpenZFS where compression is on.
+    /// Blocks are compressed with LZ4, the default of OpenZFS where compression is on.
     Lz4,
-    /// Zstandard, level 1 to 19.
+    /// Blocks are compressed with Zstandard, at this level from 1 to 19.
     Zstd(u8),
 }
 
-/// How fast Zstandard compresses at levels 1 to 19, in thousandths of level 3. From
-/// lzbench 1.8 with Zstandard 1.4.3 on Silesia (levels 1, 2, 5, 8, 11, 15 and 18; level 3
-/// by its ratio to level 1 in the table of brieflz, 199 to 345 MB/s); between them in
-/// even ratios.
+/// The speed of Zstandard's compression at levels 1 to 19, in thousandths of level 3, from lzbench
+/// 1.8 with Zstandard 1.4.3 on Silesia (levels 1, 2, 5, 8, 11, 15 and 18; level 3 by its ratio to
+/// level 1 in the table of brieflz, 199 to 345 MB/s); between them in even ratios.
 const ZSTD_LEVELS: [u64; 19] = [
     1734, 1286, 1000, 613, 376, 286, 218, 166, 126, 96, 72, 56, 43, 33, 26, 20, 16, 13, 10,
 ];
 
-/// What a request takes more of one core with mq-deadline than without a scheduler, nanoseconds:
-/// its hooks, the second set of tags, the list on the way to the driver. Random reads of 4 KiB on
-/// Linux 6.3 with one core, which is busy all the time (Z. Ren et al., ICPE 2024, raw output of
-/// fio in github.com/stonet-research/icpe24_io_scheduler_study_artifact, fig-2): 2.86, 2.83, 2.82
-/// and 2.79 us for each at depths of 32 to 256, 3.41, 3.45, 3.40 and 3.39 with mq-deadline, 4.35,
-/// 4.19, 4.24 and 4.26 with BFQ, 3.63, 3.58, 3.49 and 3.64 with kyber. The means of the
-/// differences, taken for a core at speed 1.
+/// The time of one core that a request takes more with mq-deadline than without a scheduler, in
+/// nanoseconds: its hooks, the second set of tags, the list on the way to the driver. Random reads
+/// of 4 KiB on Linux 6.3 with one core, which is busy all the time (Z. Ren et al., ICPE 2024, raw
+/// output of fio in github.com/stonet-research/icpe24_io_scheduler_study_artifact, fig-2): 2.86,
+/// 2.83, 2.82 and 2.79 us for each at depths of 32 to 256, 3.41, 3.45, 3.40 and 3.39 with
+/// mq-deadline, 4.35, 4.19, 4.24 and 4.26 with BFQ, 3.63, 3.58, 3.49 and 3.64 with kyber. The means
+/// of the differences, taken for a core at speed 1.
 const MQ_DEADLINE_NS: f64 = 590.0;
 
-/// The same of BFQ.
+/// The same time with BFQ, in nanoseconds.
 const BFQ_NS: f64 = 1430.0;
 
-/// The same of kyber, whose locks are each core's own.
+/// The same time with kyber, whose locks are each core's own, in nanoseconds.
 const KYBER_NS: f64 = 760.0;
 
-/// To go from one stripe to the next in a chain of md's hash table, nanoseconds: a cache line that
-/// the one before names, out of the third cache. Those of the largest stripe cache are 2 MB, which
-/// fit there (16 MB) but not into the second one (512 KB). AnandTech measured it on an EPYC 7742,
-/// whose core has speed 1: 34 cycles at 3.4 GHz, and 122 ns out of memory ("AMD Rome Second
+/// The time from one stripe to the next in a chain of md's hash table, in nanoseconds: a cache line
+/// that the one before names, out of the third cache. Those of the largest stripe cache are 2 MB,
+/// which fit there (16 MB) but not into the second one (512 KB). AnandTech measured it on an EPYC
+/// 7742, whose core has speed 1: 34 cycles at 3.4 GHz, and 122 ns out of memory ("AMD Rome Second
 /// Generation EPYC Review", 2019, page "Memory Subsystem: Latency").
 const CHAIN_NS: f64 = 10.27;
 
@@ -426,10 +426,10 @@ impl Charges {
         }
     }
 
-    /// What a disk's scheduler costs a command. mq-deadline takes its lock to look for a request to
-    /// merge with, to insert and to dispatch (block/mq-deadline.c, `dd_bio_merge`,
-    /// `dd_insert_requests`, `dd_dispatch_request`), BFQ likewise and when the request has ended
-    /// (block/bfq-iosched.c, `bfq_finish_requeue_request`).
+    /// The parts that a disk's scheduler costs a command. mq-deadline takes its lock to look
+    /// for a request to merge with, to insert and to dispatch (block/mq-deadline.c,
+    /// `dd_bio_merge`, `dd_insert_requests`, `dd_dispatch_request`), BFQ likewise and when the
+    /// request has ended (block/bfq-iosched.c, `bfq_finish_requeue_request`).
     pub(crate) fn scheduler(&self, order: Order, disk: u8) -> Vec<Part> {
         let passes = |count: usize, all: Nanos| {
             let pass = Part::Lock(LockName::Scheduler(disk), all / count as u64);
@@ -443,8 +443,8 @@ impl Charges {
         }
     }
 
-    /// What it costs to hand a request to a thread that has the same core at once: it is woken,
-    /// and the core changes threads there and back.
+    /// The time of handing a request to a thread that has the same core at once: it is woken, and
+    /// the core changes threads there and back.
     pub(crate) fn hand_over(&self) -> Nanos {
         self.wake_call + self.switch * 2
     }

@@ -1,4 +1,5 @@
-//! Threads on cores: who has which, who waits in line, and what a core does next.
+//! The threads on cores: which thread has which core, the lines before them, and a
+//! core's next work.
 
 use super::locks::LockName;
 use super::task::{Action, Part, Place, Role};
@@ -7,59 +8,60 @@ use raidlab_array::CommandId;
 use raidlab_units::Nanos;
 use std::collections::VecDeque;
 
-/// How much less time a waiting thread must have had to take the core of another one.
+/// The time by which a waiting thread must have had less to take the core of another one.
 const GRANULARITY: Nanos = Nanos::from_millis(1);
-/// What a sleeper is given for having slept, at most.
+/// The most time that a sleeper is given for having slept.
 const SLEEPERS_BONUS: Nanos = Nanos::from_millis(3);
 
-/// A core, and who has it or waits for it.
+/// A core, with the thread that has it and those that wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Core {
-    /// Who has it, running or about to.
+    /// The thread that has the core, running or about to.
     pub(super) thread: Option<usize>,
-    /// It computes, spins, or is about to wake up: an event will come.
+    /// Whether the core computes, spins, or is about to wake up: an event will come.
     pub(super) busy: bool,
     pub(super) holds: Option<LockName>,
-    /// What it is at, and whether for a job's thread.
+    /// The place that the core is at, and whether it is there for a job's thread.
     pub(super) place: Option<(Place, bool)>,
-    /// What the interrupt that goes on has left to do.
+    /// The remaining parts of the interrupt that goes on.
     pub(super) interrupt: VecDeque<Part>,
     pub(super) in_interrupt: bool,
-    /// Commands that have ended and that no interrupt has dealt with yet, with what each is
-    /// made of (`Processor::bios`).
+    /// Commands that have ended and that no interrupt has dealt with yet, with the number of bios
+    /// in each (`Processor::bios`).
     pub(super) ended: Vec<(CommandId, u64)>,
     /// The threads that wait for the core, in line.
     pub(super) ready: Vec<usize>,
 }
 
-/// A thread, with all that it has to do.
+/// A thread, with all the work that it has.
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) work: VecDeque<Part>,
     pub(super) awake: bool,
-    /// It sleeps in the array with a request, whatever else it has to do.
+    /// Whether the thread sleeps in the array with a request, whatever work it has besides.
     pub(super) held: bool,
-    /// It sleeps until a worker has looked at the bitmap.
+    /// Whether the thread sleeps until a worker has looked at the bitmap.
     pub(super) unplugs: bool,
     pub(super) core: usize,
-    /// Its share of time so far.
+    /// The thread's share of time so far.
     pub(super) share: Nanos,
-    /// Stripes of its turn, if it has one.
+    /// The number of stripes in its turn, if it has one.
     pub(super) stripes: u64,
-    /// Stripes that interrupts have let go and that it brings to the lists in its next turn.
+    /// The number of stripes that interrupts have let go and that it brings to the lists in
+    /// its next turn.
     pub(super) brings: u64,
-    /// It has a turn, or is on the way to one.
+    /// Whether the thread has a turn, or is on the way to one.
     pub(super) has_turn: bool,
-    /// Somebody has asked it to run since it last began to (`THREAD_WAKEUP`, pending works).
+    /// Whether it was asked to run since it last began to (`THREAD_WAKEUP`, pending works).
     pub(super) is_asked: bool,
-    /// A worker was asked and has not been through with a batch since (`working`).
+    /// Whether a worker was asked and has not been through with a batch since (`working`).
     pub(super) is_working: bool,
-    /// A command of its request has gone to a scheduler (`Processor::hands_over`).
+    /// Whether a command of its request has gone to a scheduler (`Processor::hands_over`).
     pub(super) has_handed_over: bool,
 }
 
 impl Processor {
-    /// How many sockets have cores.
+    /// The number of sockets with cores.
     pub(super) fn sockets(&self) -> usize {
         self.charges.sockets.min(self.cores.len())
     }
@@ -122,7 +124,7 @@ impl Processor {
         }
     }
 
-    /// All answers that are there are dealt with in one interrupt.
+    /// Begins an interrupt that deals with all answers that are there.
     fn begin_interrupt(&mut self, core: usize) {
         let charges = &self.charges;
         let own = &mut self.cores[core];
@@ -145,7 +147,7 @@ impl Processor {
         }
     }
 
-    /// Who of those in line has the core now.
+    /// The thread of those in line that has the core now.
     fn thread_to_run(&mut self, core: usize) -> Option<usize> {
         let own = &self.cores[core];
         let share = |thread: &usize| (self.threads[*thread].share, *thread);
@@ -170,7 +172,7 @@ impl Processor {
         }
     }
 
-    /// A thread has something to do. Whether it slept.
+    /// Wakes a thread that has something to do; returns whether it slept.
     pub(super) fn wake(&mut self, thread: usize, now: Nanos) -> bool {
         let own = &self.threads[thread];
         if own.awake || own.held || own.unplugs {
@@ -200,8 +202,8 @@ impl Processor {
         true
     }
 
-    /// The core of a thread that wakes: the one that it had, if nobody has it, or the next
-    /// idle one, or the one with the fewest in line.
+    /// The core of a thread that wakes: the one that it had, if that is free, or the next idle one,
+    /// or the one with the fewest in line.
     fn core_for(&self, last: usize) -> usize {
         if self.cores[last].thread.is_none() {
             return last;

@@ -1,12 +1,12 @@
 //! Locks of md, ZFS and the block layer as servers, first come first served.
 //!
-//! Who finds a lock taken spins: its core does nothing else, and is billed. A pass lasts
-//! as long as the lock is held, and longer where lock and data come from another core's
-//! cache; longest from another socket, and longer the more cores look at it. So a lock that one core alone takes is cheap, and one
-//! for which many cores stand in line costs a transfer with each pass.
+//! A thread that finds a lock taken spins: its core does nothing else, and is billed. A pass lasts
+//! as long as the lock is held, and longer where lock and data come from another core's cache;
+//! longest from another socket, and longer the more cores look at it. So a lock that one core alone
+//! takes is cheap, and one for which many cores stand in line costs a transfer with each pass.
 //!
-//! A counter that all cores change is served in the same way: nobody holds it, but its cache
-//! line goes from one core to the next.
+//! A counter that all cores change is served in the same way: it is not held, but its cache line
+//! goes from one core to the next.
 
 use raidlab_units::Nanos;
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 pub(crate) enum LockName {
     /// RAID 1's and RAID 10's `resync_lock`, in `wait_barrier` and `allow_barrier`.
     Resync,
-    /// The lock of the queue in which they wait for the barrier, in `wake_up`.
+    /// The lock of the queue in which requests wait for the barrier, in `wake_up`.
     BarrierQueue,
     /// RAID 5's `device_lock`: lists of stripes, and before 5.13 each direct read.
     Device,
@@ -24,7 +24,7 @@ pub(crate) enum LockName {
     OverlapQueue,
     /// The lock of the bitmap's counters.
     Bitmap,
-    /// No lock: RAID 5's count of direct reads, a cache line that every core changes.
+    /// RAID 5's count of direct reads, which is no lock but a cache line that every core changes.
     DirectReads,
     /// One of RAID 5's eight hash locks: lookup and free stripes.
     Hash(u8),
@@ -34,14 +34,14 @@ pub(crate) enum LockName {
     Scheduler(u8),
 }
 
-/// How many hash locks there are (`NR_STRIPE_HASH_LOCKS`).
+/// The number of hash locks (`NR_STRIPE_HASH_LOCKS`).
 const HASH_LOCKS: usize = 8;
-/// The place of the first of them.
+/// The place of the first hash lock.
 const FIRST_HASH: usize = 6;
-/// The place of the first disk's queue's, and how many there are at most.
+/// The place of the lock of the first disk's queue, and the most of such locks.
 const FIRST_QUEUE: usize = FIRST_HASH + HASH_LOCKS;
 const QUEUES: usize = 32;
-/// The place of the first disk's scheduler's, of which there are as many.
+/// The place of the lock of the first disk's scheduler, of which there are as many.
 const FIRST_SCHEDULER: usize = FIRST_QUEUE + QUEUES;
 
 impl LockName {
@@ -60,7 +60,7 @@ impl LockName {
     }
 }
 
-/// Their names in the source, all hash locks together, all queues', and all schedulers'.
+/// The names of the locks in the source: all hash locks together, all queues', and all schedulers'.
 const NAMES: [&str; FIRST_HASH + 3] = [
     "resync_lock",
     "wait_barrier",
@@ -73,18 +73,18 @@ const NAMES: [&str; FIRST_HASH + 3] = [
     "scheduler",
 ];
 
-/// What became of a lock in a time.
+/// The use of a lock in a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LockUse {
-    /// Its name in the source, or whose it is.
+    /// The name of the lock in the source, or its owner.
     pub name: &'static str,
-    /// Times that it was taken.
+    /// The number of times that it was taken.
     pub passes: u64,
-    /// Of these, how many found it taken.
+    /// The number of these times at which it was found taken.
     pub contended: u64,
-    /// Time that cores spun for it, all together.
+    /// The time that cores spun for it, all together.
     pub wait: Nanos,
-    /// Time for which it was held, the way from other caches included.
+    /// The time for which it was held, the way from other caches included.
     pub hold: Nanos,
 }
 
@@ -92,7 +92,8 @@ pub struct LockUse {
 struct Lock {
     holder: Option<usize>,
     last: Option<usize>,
-    /// Cores that spin, since when, and for how long each wants it.
+    /// The cores that spin, each with the time since when, and the time for which it
+    /// wants the lock.
     line: VecDeque<(usize, Nanos, Nanos)>,
     used: LockUse,
 }
@@ -107,8 +108,8 @@ pub(crate) struct Locks {
 }
 
 impl Locks {
-    /// `way`: from another core of the socket, and from another socket; `crowd_picos`: the
-    /// same for each core in line, in picoseconds.
+    /// Makes free locks. `way` is the time from another core of the socket, and from another
+    /// socket; `crowd_picos` the same for each core in line, in picoseconds.
     pub(crate) fn new(cores_of_a_socket: usize, way: [Nanos; 2], crowd_picos: [u64; 2]) -> Self {
         Self {
             locks: vec![Lock::default(); FIRST_SCHEDULER + QUEUES],
@@ -118,7 +119,8 @@ impl Locks {
         }
     }
 
-    /// A core wants a lock. How long its pass takes, if the lock is free; `None`: it spins.
+    /// Takes a lock for a core, and returns how long its pass takes if the lock is free;
+    /// `None`: it spins.
     pub(crate) fn take(
         &mut self,
         name: LockName,
@@ -135,8 +137,8 @@ impl Locks {
         Some(lock.grant(core, hold + way))
     }
 
-    /// The holder lets go. Who spun longest has it then: its core, how long it spun, and how
-    /// long its pass takes.
+    /// Releases a lock, which the core that spun longest has then; returns that core, how long it
+    /// spun, and how long its pass takes.
     pub(crate) fn release(&mut self, name: LockName, now: Nanos) -> Option<(usize, Nanos, Nanos)> {
         let lock = &mut self.locks[name.place()];
         lock.holder = None;
@@ -149,7 +151,7 @@ impl Locks {
         Some((core, spun, lock.grant(core, hold + way)))
     }
 
-    /// How long the lock is on its way to a core.
+    /// The time that the lock is on its way to a core.
     fn way(&self, name: LockName, core: usize) -> Nanos {
         let socket = |core: usize| core / self.cores_of_a_socket.max(1);
         let lock = &self.locks[name.place()];
@@ -158,14 +160,14 @@ impl Locks {
         };
         let far = usize::from(socket(last) != socket(core));
         if name == LockName::DirectReads {
-            // Nobody looks at a counter while he waits to change it.
+            // Cores do not look at a counter while they wait to change it.
             return self.way[far];
         }
         let crowd = self.crowd_picos[far] * lock.line.len() as u64;
         self.way[far] + Nanos(crowd / 1000)
     }
 
-    /// What became of each lock that was ever taken.
+    /// The use of each lock that was ever taken.
     pub(crate) fn used(&self) -> Vec<LockUse> {
         let mut all: Vec<LockUse> = NAMES
             .iter()

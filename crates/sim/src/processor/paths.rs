@@ -1,9 +1,8 @@
-//! Which threads an array has, and which locks its requests pass on their way.
+//! The threads of an array, and the locks that its requests pass on their way.
 //!
-//! This is md's, from its sources: `wait_barrier` and `allow_barrier` of RAID 1 and 10,
-//! `chunk_aligned_read` and `make_stripe_request` of RAID 5, the bitmap's counters. Locks
-//! that nobody stands in line for (of a stripe, of a bucket's counter) are part of the
-//! charges.
+//! They are md's, from its sources: `wait_barrier` and `allow_barrier` of RAID 1 and 10,
+//! `chunk_aligned_read` and `make_stripe_request` of RAID 5, the bitmap's counters. Locks without a
+//! line of waiting cores (of a stripe, of a bucket's counter) are part of the charges.
 
 use super::charges::Charges;
 use super::locks::LockName;
@@ -12,20 +11,20 @@ use super::task::{Part, Place};
 use raidlab_array::{Operation, StripeWork};
 use raidlab_units::Nanos;
 
-/// How many hash locks RAID 5 has (`NR_STRIPE_HASH_LOCKS`).
+/// The number of RAID 5's hash locks (`NR_STRIPE_HASH_LOCKS`).
 const HASH_LOCKS: u32 = 8;
 
-/// What kind of array it is, as far as its threads and locks go.
+/// The kind of an array, as far as its threads and locks go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ArrayKind {
-    /// A disk: nothing is mapped.
+    /// A disk, for which nothing is mapped.
     #[default]
     Disk,
-    /// Linear and RAID 0: mapped, and no lock.
+    /// Linear and RAID 0, which map requests and take no lock.
     Stripes,
-    /// RAID 1: whole copies, with a barrier for each bucket.
+    /// RAID 1, with whole copies and a barrier for each bucket.
     Mirror,
-    /// RAID 10: copies in stripes, with one barrier.
+    /// RAID 10, with copies in stripes and one barrier.
     Raid10,
     /// RAID 4 and 5, which compute parity by XOR.
     Parity,
@@ -35,51 +34,53 @@ pub enum ArrayKind {
     Pool(PoolPaths),
 }
 
-/// What of md's locks an older Linux has that a newer one has not, under the names that
-/// hosts' files have for it.
+/// The locks of md that an older Linux has and a newer one has not, under the names that hosts'
+/// files have for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OldLocks {
-    /// Each request takes `resync_lock` at its begin and its end and wakes the queue of the
+    /// Whether each request takes `resync_lock` at its begin and its end and wakes the queue of the
     /// barrier: RAID 1 before 4.11, RAID 10 before its seqlock.
     pub barrier: bool,
-    /// Each read past RAID 5's stripe cache takes `device_lock`: before 5.13.
+    /// Whether each read past RAID 5's stripe cache takes `device_lock`: before 5.13.
     pub direct_read: bool,
-    /// Each write to RAID 5 takes the lock of one queue, `wait_for_overlap`: before 6.11.
+    /// Whether each write to RAID 5 takes the lock of one queue, `wait_for_overlap`: before 6.11.
     pub overlap: bool,
 }
 
-/// Who sends the members' writes of a RAID 1 or RAID 10 that has a bitmap, whose pages have
-/// to be on the disks before (Linux drivers/md/raid1-10.c, `raid1_add_bio_to_plug`).
+/// The sender of the members' writes of a RAID 1 or RAID 10 that has a bitmap, whose pages have to
+/// be on the disks before (Linux drivers/md/raid1-10.c, `raid1_add_bio_to_plug`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BitmapWrites {
-    /// Before Linux 6.5: the process, when the plug of its
-    /// write ends (block/fops.c, `blkdev_write_iter`).
+    /// The process sends them when the plug of its write ends (block/fops.c, `blkdev_write_iter`):
+    /// before Linux 6.5.
     Process,
-    /// From 6.5 to 6.9: the array's thread, which is woken, as nobody has a plug.
+    /// The array's thread sends them and is woken for it, as there is no plug: from 6.5 to 6.9.
     Thread,
-    /// From 6.10 on: the process, in the plug of each of its bios (block/blk-core.c,
-    /// `__submit_bio`). Before that it sleeps until a worker of the kernel has looked for
-    /// pages to be written (drivers/md/md-bitmap.c, `bitmap_unplug_async`).
+    /// The process sends them in the plug of each of its bios (block/blk-core.c, `__submit_bio`):
+    /// from 6.10 on. Before that it sleeps until a worker of the kernel has looked for pages to be
+    /// written (drivers/md/md-bitmap.c, `bitmap_unplug_async`).
     #[default]
     Worker,
 }
 
-/// The array of a machine for its processor.
+/// The array of a machine as its processor sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ArrayPaths {
-    /// What kind of array.
+    /// The kind of the array.
     pub kind: ArrayKind,
-    /// Which old locks its md has.
+    /// The old locks that its md has.
     pub old: OldLocks,
-    /// How writes pass the array's write-intent bitmap; `None`: it has none.
+    /// The way in which writes pass the array's write-intent bitmap; `None`: it has none.
     pub bitmap: Option<BitmapWrites>,
-    /// RAID 5's `group_thread_cnt`, workers on each socket; 0: its thread does all itself.
+    /// The number of workers on each socket, RAID 5's `group_thread_cnt`; 0: its thread
+    /// does all itself.
     pub group_threads: u32,
-    /// Nobody has a plug for a request that is one bio (Linux 6.5 to 6.9, commit 712c7364655f;
-    /// block/blk-core.c, `__submit_bio`, has one since). Where a disk has a scheduler, a thread of
-    /// the kernel takes what a process sends from there to the driver (block/blk-mq.c,
-    /// `blk_mq_submit_bio`, which calls `blk_mq_run_hw_queue` with `async`). RAID 5 lets go of each
-    /// stripe as soon as the process has been there, for its thread (`release_stripe_plug`).
+    /// Whether there is no plug for a request that is one bio (Linux 6.5 to 6.9, commit
+    /// 712c7364655f; block/blk-core.c, `__submit_bio`, has one since). Where a disk has a
+    /// scheduler, a thread of the kernel takes the commands of a process from there to the
+    /// driver (block/blk-mq.c, `blk_mq_submit_bio`, which calls `blk_mq_run_hw_queue` with
+    /// `async`). RAID 5 lets go of each stripe as soon as the process has been there, for
+    /// its thread (`release_stripe_plug`).
     pub unplugged: bool,
 }
 
@@ -88,12 +89,12 @@ impl ArrayPaths {
         matches!(self.kind, ArrayKind::Parity | ArrayKind::DoubleParity)
     }
 
-    /// Whether it is a volume in a pool.
+    /// Whether the subject is a volume in a pool.
     pub(super) const fn is_pool(&self) -> bool {
         matches!(self.kind, ArrayKind::Pool(_))
     }
 
-    /// Who sends a write to a member that a process has asked for.
+    /// The sender of a write to a member that a process has asked for.
     pub(super) const fn sender(&self) -> BitmapWrites {
         match (self.kind, self.bitmap) {
             (ArrayKind::Mirror | ArrayKind::Raid10, Some(writes)) => writes,
@@ -106,7 +107,7 @@ impl ArrayPaths {
         !matches!(self.kind, ArrayKind::Disk | ArrayKind::Pool(_))
     }
 
-    /// The name of its thread.
+    /// The name of the array's thread.
     pub(super) const fn thread(&self) -> &'static str {
         match self.kind {
             ArrayKind::Disk | ArrayKind::Stripes => "md0",
@@ -118,7 +119,7 @@ impl ArrayPaths {
         }
     }
 
-    /// What the submitting thread passes before the array takes a request.
+    /// Adds the parts that the submitting thread passes before the array takes a request.
     pub(super) fn before(&self, operation: Operation, charges: &Charges, to: &mut Vec<Part>) {
         if self.maps() {
             to.push(Part::Charge(Place::Array, charges.request));
@@ -145,7 +146,7 @@ impl ArrayPaths {
         }
     }
 
-    /// What the thread that ends a request passes.
+    /// Adds the parts that the thread that ends a request passes.
     pub(super) fn after(&self, operation: Operation, charges: &Charges, to: &mut Vec<Part>) {
         if self.bitmap.is_some() && operation == Operation::Write {
             to.push(Part::Lock(LockName::Bitmap, charges.bitmap));
@@ -162,7 +163,7 @@ impl ArrayPaths {
         }
     }
 
-    /// What has to be done for stripes that somebody has found, handled and let go.
+    /// Adds the work for stripes that were found, handled and let go.
     pub(super) fn stripes(
         &self,
         work: StripeWork,
@@ -190,7 +191,7 @@ impl ArrayPaths {
         let parity = charges.parity(work.parity, with_q);
         to.push(Part::Charge(Place::Parity, parity));
         to.push(Part::Charge(Place::Copy, charges.copy(work.copied)));
-        // All that is free in one pass over a lock's list (`release_inactive_stripe_list`).
+        // All free stripes go in one pass over a lock's list (`release_inactive_stripe_list`).
         hash(work.freed.min(HASH_LOCKS), charges.lock, to);
     }
 }

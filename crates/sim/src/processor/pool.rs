@@ -1,25 +1,25 @@
-//! What a pool of ZFS does for a request, and which of its threads do it.
+//! The work of a pool of ZFS for a request, and the threads that do it.
 //!
-//! This is OpenZFS 2.3's on Linux, from its sources:
+//! The model is OpenZFS 2.3 on Linux, from its sources:
 //!
 //! * **A request** to a volume goes to a thread of `zvol_tq`, which looks up each block that
 //!   it touches (`record_ns`: dnode, dbuf, ARC), and sleeps until all of them are in memory.
-//!   Then it copies between them and the request, and ends it. On FreeBSD whoever asks
-//!   does that himself.
-//! * **A read** of a block is begun by whoever misses it (`zio_ns`: the I/O, that of the
-//!   mirror and that of its child). The lock of the disk's queue is taken when a command goes
-//!   into it, and when one has ended (`queue_ns`). Its interrupt hands it to `z_rd_int`,
-//!   which takes the queue's lock and sends what may follow, ends the I/O
-//!   (`zio_end_ns`), verifies its checksum, decompresses it, and wakes whoever waits.
+//!   Then it copies between them and the request, and ends it. On FreeBSD the asking thread
+//!   does that itself.
+//! * **A read** of a block is begun by the thread that misses it (`zio_ns`: the I/O, that of the
+//!   mirror and that of its child). The lock of the disk's queue is taken when a command goes into
+//!   it, and when one has ended (`queue_ns`). Its interrupt hands it to `z_rd_int`, which takes the
+//!   queue's lock and sends the commands that may follow, ends the I/O (`zio_end_ns`), verifies its
+//!   checksum, decompresses it, and wakes the waiting thread.
 //! * **A write** only makes blocks dirty. The one thread `txg_sync` makes an I/O of each
 //!   (`sync_ns`); `z_wr_iss` compresses it, makes its checksum, gives it a place and sends
 //!   it, and `z_wr_int` ends it.
 //!
-//! The queue merges before this file sees a command, so costs of blocks are counted by the
-//! blocks that fit into a command; what a block costs once, whatever the number of its
-//! copies, each member's command has its share of. Simplified: what a request orders when
-//! an indirect block has come, the thread that ends that block's read orders; and one
-//! command of many blocks takes its lock once, for so long.
+//! The queue merges before this file sees a command, so costs of blocks are counted by the blocks
+//! that fit into a command; each member's command has its share of the costs that a block has once,
+//! whatever the number of its copies. Simplified: the orders of a request when an indirect block
+//! has come are made by the thread that ends that block's read; and one command of many blocks
+//! takes its lock once, for so long.
 
 use super::charges::{Charges, Checksum, Compression};
 use super::locks::LockName;
@@ -35,36 +35,36 @@ use std::collections::HashMap;
 /// A volume in a pool, as far as its threads go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PoolPaths {
-    /// A block of the volume.
+    /// The size of a block of the volume.
     pub block: Sectors,
-    /// What a block takes on a disk, compressed.
+    /// The room that a block takes on a disk, compressed.
     pub placed: Sectors,
-    /// Disks that get each write.
+    /// The number of disks that get each write.
     pub members: u32,
-    /// Requests go to the taskq of volumes: on Linux.
+    /// Whether requests go to the taskq of volumes: on Linux.
     pub has_taskq: bool,
-    /// How blocks are checked.
+    /// The checksum of blocks.
     pub checksum: Checksum,
-    /// How blocks are compressed.
+    /// The compression of blocks.
     pub compression: Compression,
 }
 
-/// What of a pool is on its way.
+/// The commands and requests of a pool that are on their way.
 #[derive(Debug, Default)]
 pub(super) struct InPool {
     /// Commands that the disks have.
     sent: HashMap<CommandId, MemberCommand, Mixed>,
-    /// Requests, and the threads that sleep until they end.
+    /// The requests, with the threads that sleep until they end, and their sizes.
     owners: HashMap<RequestId, (usize, Sectors)>,
-    /// A command that is just being ended.
+    /// The command that is just being ended.
     ending: Option<MemberCommand>,
-    /// What its threads have to do: commands to be ended, writes to be sent, requests to be
-    /// copied.
+    /// The number of tasks of its threads: commands to be ended, writes to be sent, requests
+    /// to be copied.
     pub(super) tasks: usize,
 }
 
 impl PoolPaths {
-    /// What a job's thread does after its system call.
+    /// Adds the work of a job's thread after its system call.
     pub(super) fn enter(&self, request: Request, charges: &Charges, to: &mut Vec<Part>) {
         if self.has_taskq {
             to.push(Part::Do(Box::new(Action::Enter(request))));
@@ -73,7 +73,7 @@ impl PoolPaths {
         }
     }
 
-    /// The blocks that it touches are looked up.
+    /// Adds the look-ups of the blocks that a request touches.
     fn begin(&self, request: Request, charges: &Charges, to: &mut Vec<Part>) {
         if matches!(request.operation, Operation::Read | Operation::Write) {
             let block = self.block.0.max(1);
@@ -84,19 +84,19 @@ impl PoolPaths {
         to.push(Part::Do(Box::new(Action::Request(request))));
     }
 
-    /// How many blocks a command may hold.
+    /// The number of blocks that a command may hold.
     fn blocks(&self, command: &MemberCommand) -> u64 {
         command.count.0.div_ceil(self.placed.0.max(1)).max(1)
     }
 
-    /// The pass of a disk's queue, with so many blocks.
+    /// The pass of a disk's queue, with the blocks of a command.
     fn queue(&self, command: &MemberCommand, charges: &Charges) -> Part {
         let queue = u8::try_from(command.slot.index()).unwrap_or(u8::MAX);
         let hold = charges.queue * self.blocks(command);
         Part::Lock(LockName::VdevQueue(queue), hold)
     }
 
-    /// The I/O of a command is made, and goes into its disk's queue.
+    /// Adds the making of a command's I/O, which goes into its disk's queue.
     fn send(&self, command: MemberCommand, charges: &Charges, to: &mut Vec<Part>) {
         let time = charges.zio * self.blocks(&command);
         to.push(Part::Charge(Place::Record, time));
@@ -106,14 +106,14 @@ impl PoolPaths {
         to.push(Part::Do(Box::new(Action::Send(command))));
     }
 
-    /// The sectors of a command before they were compressed.
+    /// The number of sectors of a command before they were compressed.
     fn whole(&self, command: &MemberCommand) -> Sectors {
         Sectors(command.count.0 * self.block.0 / self.placed.0.max(1))
     }
 }
 
 impl Processor {
-    /// Takes note of what is about to happen in a pool.
+    /// Takes note of an action that is about to happen in a pool.
     pub(super) fn note(&mut self, role: Role, action: &Action) {
         if !self.array.is_pool() {
             return;
@@ -134,14 +134,14 @@ impl Processor {
         self.pool.tasks -= usize::from(done);
     }
 
-    /// A disk has a pool's command.
+    /// Notes that a disk has a pool's command.
     pub(super) fn sent_by_pool(&mut self, command: MemberCommand) {
         if self.array.is_pool() {
             self.pool.sent.insert(command.id, command);
         }
     }
 
-    /// A request goes to the taskq of volumes.
+    /// Puts a request into the taskq of volumes.
     pub(crate) fn enter_taskq(&mut self, now: Nanos, core: usize, request: Request) {
         if let ArrayKind::Pool(pool) = self.array.kind {
             let mut task = Vec::new();
@@ -150,7 +150,7 @@ impl Processor {
         }
     }
 
-    /// An interrupt hands a command that has ended to a taskq.
+    /// Hands a command that has ended from an interrupt to a taskq.
     pub(crate) fn hand_on(&mut self, now: Nanos, core: usize, id: CommandId) {
         let ArrayKind::Pool(pool) = self.array.kind else {
             return;
@@ -171,7 +171,7 @@ impl Processor {
         self.dispatch_task(now, core, name, task);
     }
 
-    /// The syncing thread hands a write to a taskq.
+    /// Hands a write from the syncing thread to a taskq.
     pub(crate) fn issue(&mut self, now: Nanos, core: usize, command: MemberCommand) {
         let ArrayKind::Pool(pool) = self.array.kind else {
             return;
@@ -189,7 +189,7 @@ impl Processor {
         self.dispatch_task(now, core, TaskqName::WriteIssue, task);
     }
 
-    /// Charges what a pool ordered when it was called on a core.
+    /// Charges the outputs that a pool ordered when it was called on a core.
     pub(super) fn follow_pool(
         &mut self,
         now: Nanos,
@@ -235,7 +235,7 @@ impl Processor {
         self.put_first(core, &mut parts);
     }
 
-    /// All that a request needs is there: whoever has it copies it and answers.
+    /// Has the thread of a request copy and answer it, as all that it needs is there.
     pub(crate) fn gather(&mut self, now: Nanos, core: usize, finished: Finished) {
         let Some((thread, count)) = self.pool.owners.remove(&finished.id) else {
             return;

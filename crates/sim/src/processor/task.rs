@@ -1,4 +1,4 @@
-//! What threads and interrupts do, in parts.
+//! The work of threads and interrupts, in parts.
 
 use super::locks::LockName;
 use raidlab_array::{CommandId, Finished, MemberCommand, Request};
@@ -15,21 +15,21 @@ pub(crate) enum Place {
     Driver,
     /// A scheduler's hooks, and the wait for its lock.
     Scheduler,
-    /// The array maps, clones and ends.
+    /// Mapping, cloning and ending of requests in the array.
     Array,
-    /// The array looks up and handles stripes.
+    /// Looking up and handling stripes in the array.
     Stripe,
-    /// The parity of stripes is computed.
+    /// Computing the parity of stripes.
     Parity,
-    /// Data are copied between requests and the stripe cache.
+    /// Copying data between requests and the stripe cache.
     Copy,
-    /// A pool looks up a block of its volume, and makes, moves and ends its I/O.
+    /// Looking up a block of a pool's volume, and making, moving and ending its I/O.
     Record,
-    /// Checksums of blocks are computed.
+    /// Computing checksums of blocks.
     Checksum,
-    /// Blocks are compressed, or brought back.
+    /// Compressing blocks, and decompressing them.
     Compress,
-    /// Locks are waited for, taken and held.
+    /// Waiting for locks, taking and holding them.
     Lock,
     /// Interrupts, and the ends of commands in them.
     Interrupt,
@@ -38,7 +38,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// All, in the order of their numbers.
+    /// All places with their names, in the order of their numbers.
     pub(crate) const ALL: [(Self, &str); 14] = [
         (Self::User, "fio"),
         (Self::Call, "submit"),
@@ -56,7 +56,7 @@ impl Place {
         (Self::Switch, "switch"),
     ];
 
-    /// Where the time of a lock's passes goes.
+    /// The place to which the time of a lock's passes goes.
     pub(crate) const fn of_lock(lock: LockName) -> Self {
         match lock {
             LockName::Scheduler(_) => Self::Scheduler,
@@ -65,18 +65,19 @@ impl Place {
     }
 }
 
-/// A part of what is to be done. Between two of them whoever does it may be interrupted.
+/// A part of the work to be done. Between two of them the thread or interrupt that does it
+/// may be interrupted.
 #[derive(Debug, Clone)]
 pub(super) enum Part {
-    /// The core is at work for so long.
+    /// The core is at work for this time.
     Charge(Place, Nanos),
-    /// A lock is taken, held for so long, and let go.
+    /// A lock is taken, held for this time, and let go.
     Lock(LockName, Nanos),
-    /// Something happens that takes no time of the core.
+    /// An action that takes no time of the core.
     Do(Box<Action>),
 }
 
-/// What happens at a moment within somebody's work; the machine does it.
+/// An action at a moment within the work of a thread or interrupt; the machine does it.
 #[derive(Debug, Clone)]
 pub(crate) enum Action {
     /// A job's request reaches the subject.
@@ -91,22 +92,23 @@ pub(crate) enum Action {
     Dispatch(MemberCommand),
     /// The subject is told that a command has ended.
     Complete(CommandId),
-    /// A request has ended: whoever asked is woken.
+    /// A request has ended: the asking thread is woken.
     Answer(Finished),
     /// The job that asked learns that its request has ended.
     Notice(Finished),
-    /// A worker is asked to write the bitmap's pages, and whoever asked sleeps.
+    /// A worker is asked to write the bitmap's pages, and the asking process sleeps.
     Unplug,
-    /// The worker has done that: the thread of this number goes on.
+    /// The worker has written them: the thread of this number goes on.
     Unplugged(usize),
-    /// The array's thread, or a worker, takes over what interrupts let go, woken for it or not.
+    /// The array's thread, or a worker, takes over the stripes that interrupts let go, woken for
+    /// it or not.
     TakeOver {
         /// Whether it was woken: it has not held the lock before.
         first: bool,
     },
     /// The array's thread, or a worker, has its turn.
     Turn,
-    /// It has done all that the turn led to.
+    /// The thread has done all that the turn led to.
     TurnOver,
     /// A request for a volume goes to the taskq of its pool.
     Enter(Request),
@@ -120,7 +122,7 @@ pub(crate) enum Action {
     TaskOver,
 }
 
-/// On whose account something is done.
+/// The thread or interrupt on whose account work is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The thread of this number.

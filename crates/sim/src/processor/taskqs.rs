@@ -1,12 +1,11 @@
 //! Taskqs and workqueues: lines of tasks, each with threads of its own.
 //!
-//! A task goes to a thread that has nothing to do, the one that came to rest last, or
-//! waits until one has done its task. Who dispatches it takes the taskq's lock, for which
-//! nobody stands in line here (there are several taskqs of each kind in truth), and wakes
-//! the thread. In OpenZFS 2.3 ends of reads, ends of writes and writes on their way have so
-//! many threads as are 80 % of the cores (`zio_taskq_batch_pct`), and volumes have as many
-//! as there are cores, 32 at least (`zvol_threads`). Each request to a volume keeps its
-//! thread until it ends.
+//! A task goes to a thread that has nothing to do, the one that came to rest last, or waits until
+//! one has done its task. The thread that dispatches it takes the taskq's lock, for which there is
+//! no line here (there are several taskqs of each kind in truth), and wakes the thread. In OpenZFS
+//! 2.3 ends of reads, ends of writes and writes on their way have so many threads as are 80 % of
+//! the cores (`zio_taskq_batch_pct`), and volumes have as many as there are cores, 32 at least
+//! (`zvol_threads`). Each request to a volume keeps its thread until it ends.
 //!
 //! md has one workqueue for its bitmaps' pages, with a thread for each core here. A process
 //! that sends writes asks it to write the pages with new bits, and sleeps meanwhile, also
@@ -18,7 +17,7 @@ use raidlab_units::Nanos;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Which of a pool's taskqs, or md's workqueue.
+/// The name of one of a pool's taskqs, or of md's workqueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TaskqName {
     /// The workqueue that writes pages of bitmaps (`md_bitmap`).
@@ -29,12 +28,12 @@ pub(super) enum TaskqName {
     ReadEnd,
     /// The taskq for writes on their way to disks (`z_wr_iss`).
     WriteIssue,
-    /// Writes and flushes that have ended.
+    /// The taskq for writes and flushes that have ended.
     WriteEnd,
 }
 
 impl TaskqName {
-    /// What the kernel calls it.
+    /// The name in the kernel.
     pub(super) const fn in_kernel(self) -> &'static str {
         match self {
             Self::Bitmap => "md_bitmap",
@@ -59,7 +58,7 @@ pub(super) struct Taskq {
     line: VecDeque<Vec<Part>>,
 }
 
-/// The taskqs of a subject on so many cores.
+/// Makes the taskqs of a subject on this number of cores.
 pub(super) fn of(array: &ArrayPaths, cores: usize) -> Vec<Taskq> {
     let batch = (cores * 80 / 100).max(1);
     let counts = match (array.kind, array.sender()) {
@@ -112,7 +111,7 @@ impl Processor {
         self.put_first(core, &mut vec![Part::Charge(Place::Switch, cost)]);
     }
 
-    /// A thread has done its task: it takes the next one, or rests.
+    /// Ends the task of a thread, which takes the next one, or rests.
     pub(crate) fn task_over(&mut self, thread: usize) {
         let mut taskqs = self.taskqs.iter_mut();
         let Some(taskq) = taskqs.find(|taskq| taskq.threads.contains(&thread)) else {

@@ -5,21 +5,22 @@
 //! thread if that was empty. So do processes that have no plug (`release_stripe_plug`, Linux 6.5 to
 //! 6.9); those that have one take `device_lock` at its end (`raid5_unplug`).
 //!
-//! Whoever has a turn, the thread or a worker of `group_thread_cnt`, takes `device_lock`, brings
-//! what was let go to the lists of those that wait (`release_stripe_list`), and takes a batch of
-//! eight (`handle_active_stripes`). It has these until it has done with all of them: only then do
-//! they go back to a list, or are free. Who finds more after that goes on without being woken. Who
-//! finds none takes the lock once more (`log_flush_stripe_to_raid`) and sleeps; but if he was asked
-//! to run while he did, he looks once more first (`THREAD_WAKEUP`; a work that is pending). The lock
-//! is held for a time of its own and for a time for each stripe that is moved.
+//! The holder of a turn, the thread or a worker of `group_thread_cnt`, takes `device_lock`, brings
+//! the stripes that were let go to the lists of those that wait (`release_stripe_list`), and takes
+//! a batch of eight (`handle_active_stripes`). It has these until it has done with all of them:
+//! only then do they go back to a list, or are free. If it finds more after that it goes on without
+//! being woken. If it finds none it takes the lock once more (`log_flush_stripe_to_raid`) and
+//! sleeps; but if it was asked to run while it did, it looks once more first (`THREAD_WAKEUP`; a
+//! work that is pending). The lock is held for a time of its own and for a time for each stripe
+//! that is moved.
 //!
 //! A stripe waits in the list of the socket on which it was written first, where `group_thread_cnt`
 //! workers take from. With each stripe that comes there the first of them is asked to run, others
 //! only where two batches wait, one for each batch beyond the first (`raid5_wakeup_stripe_thread`).
-//! Of these it is the first who is not `working`; who has done with his first batch is not either,
-//! and needs no waking. Whoever moves the stripe asks them under the lock. The array's thread takes
-//! from all lists. Which list a stripe is in is not kept here: where processes write on several
-//! sockets, their lists count as equally long.
+//! Of these it is the first that is not `working`; a worker that has done with its first batch is
+//! not either, and needs no waking. The thread that moves the stripe asks them under the lock. The
+//! array's thread takes from all lists. Which list a stripe is in is not kept here: where processes
+//! write on several sockets, their lists count as equally long.
 
 use super::locks::LockName;
 use super::task::{Action, Part, Place, Role};
@@ -27,33 +28,33 @@ use super::{Charges, Processor};
 use raidlab_array::StripeWork;
 use raidlab_units::Nanos;
 
-/// Stripes that a thread takes at a time (`MAX_STRIPE_BATCH`).
+/// The number of stripes that a thread takes at a time (`MAX_STRIPE_BATCH`).
 const BATCH: u64 = 8;
 
-/// Where the array's thread and its workers stand.
+/// The state of the turns of the array's thread and its workers.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
-    /// Stripes that interrupts have let go and that nobody has taken over.
+    /// The number of stripes that interrupts have let go and that no thread has taken over.
     released: u64,
-    /// Stripes in the lists from which threads take them.
+    /// The number of stripes in the lists from which threads take them.
     listed: u64,
-    /// How many stripes are in turns.
+    /// The number of stripes in turns.
     at_work: u64,
-    /// How many threads have a turn, or are on the way to one.
+    /// The number of threads that have a turn, or are on the way to one.
     running: usize,
-    /// The sockets on which somebody has written, ascending.
+    /// The sockets on which a process has written, ascending.
     sockets: Vec<usize>,
 }
 
 impl Turns {
-    /// Stripes that wait for a thread, or are in its turn.
+    /// The number of stripes that wait for a thread, or are in its turn.
     pub(super) fn stripes(&self) -> usize {
         usize::try_from(self.released + self.listed + self.at_work).unwrap_or(usize::MAX)
     }
 }
 
 impl Charges {
-    /// How long `device_lock` is held for so many stripes, and so many wake-ups.
+    /// The time for which `device_lock` is held for these numbers of stripes and of wake-ups.
     fn device_lock(&self, stripes: u64, wakes: u64) -> Nanos {
         self.lock + self.release * stripes + self.wake_call * wakes
     }
@@ -67,7 +68,7 @@ impl Processor {
         is_woken && !self.threads[0].has_turn
     }
 
-    /// A thread is asked to run, once more if it does. Whether it was not asked before, and
+    /// Asks a thread to run, once more if it does; returns whether it was not asked before, and
     /// whether it slept.
     fn ask(&mut self, now: Nanos, thread: usize) -> (bool, bool) {
         let own = &mut self.threads[thread];
@@ -80,7 +81,7 @@ impl Processor {
         (is_new, slept)
     }
 
-    /// The array's thread has something to do: it is woken.
+    /// Wakes the array's thread, which has something to do.
     pub(crate) fn turn(&mut self, now: Nanos) {
         self.give_turn(0, true);
         self.wake(0, now);
@@ -95,7 +96,7 @@ impl Processor {
         own.work.push_back(turn);
     }
 
-    /// A thread takes what interrupts let go, and begins its turn.
+    /// Moves the stripes that interrupts let go to a thread, which begins its turn.
     pub(crate) fn take_over(&mut self, core: usize, thread: usize, first: bool) {
         let brings = std::mem::take(&mut self.turns.released);
         self.threads[thread].brings = brings;
@@ -113,13 +114,13 @@ impl Processor {
         self.put_first(core, &mut parts);
     }
 
-    /// A turn begins: what the thread brings is in the lists.
+    /// Begins a turn, with the stripes that the thread brings in the lists.
     pub(crate) fn turn_begins(&mut self, now: Nanos, core: usize, thread: usize) {
         let brings = std::mem::take(&mut self.threads[thread].brings);
         self.lists_by_thread(now, core, brings);
     }
 
-    /// A thread's turn is over. `due`: there is more for it.
+    /// Ends a thread's turn; with `due` there is more for it.
     pub(crate) fn turn_over(&mut self, thread: usize, due: bool) {
         self.turns.running -= 1;
         let own = &mut self.threads[thread];
@@ -137,7 +138,7 @@ impl Processor {
         }
     }
 
-    /// Stripes come to the lists by a thread of the array, which pays for those whom it wakes.
+    /// Brings stripes to the lists by a thread of the array, which pays for the wake-ups.
     fn lists_by_thread(&mut self, now: Nanos, core: usize, stripes: u64) {
         let wakes = self.lists(now, stripes, None);
         if wakes > 0 {
@@ -146,8 +147,8 @@ impl Processor {
         }
     }
 
-    /// Stripes come to the list of a socket, or to all lists that there are. How many threads
-    /// are woken for them.
+    /// Brings stripes to the list of a socket, or to all lists that there are, and returns the
+    /// number of threads that are woken for them.
     fn lists(&mut self, now: Nanos, stripes: u64, socket: Option<usize>) -> u64 {
         let before = self.turns.listed;
         self.turns.listed += stripes;
@@ -173,9 +174,10 @@ impl Processor {
         groups.map(|it| self.ask_workers(now, it, further)).sum()
     }
 
-    /// Asks the first worker of a socket to run, and so many others, of those that are not
-    /// `working`. How often the kernel wakes one of its threads for that: for each that was not
-    /// asked before, also if it finds then that another one runs this worker (`assign_work`).
+    /// Asks the first worker of a socket to run, and `further` others, of those that are
+    /// not `working`. It returns how often the kernel wakes one of its threads for that:
+    /// for each that was not asked before, also if it finds then that another one runs
+    /// this worker (`assign_work`).
     fn ask_workers(&mut self, now: Nanos, group: usize, mut further: u64) -> u64 {
         let sockets = self.sockets();
         let first = (1..=sockets).find(|worker| worker % sockets == group);
@@ -193,7 +195,7 @@ impl Processor {
         wakes
     }
 
-    /// Stripes go onto the list without a lock.
+    /// Puts stripes onto the list without a lock.
     fn release(&mut self, now: Nanos, stripes: u64, parts: &mut Vec<Part>) {
         let was_empty = self.turns.released == 0;
         self.turns.released += stripes;
@@ -202,7 +204,7 @@ impl Processor {
         }
     }
 
-    /// Takes note of what a call did to stripes, and charges the lock of their lists.
+    /// Takes note of the stripes that a call handled, and charges the lock of their lists.
     pub(super) fn note_stripes(
         &mut self,
         now: Nanos,
@@ -237,7 +239,7 @@ impl Processor {
         self.threads[thread].stripes += taken;
         let moved = taken.max(u64::from(work.freed));
         if taken > 0 {
-            // At the end of the turn, for the next batch too.
+            // The lock is taken at the end of the turn, for the next batch too.
             let hold = self.charges.device_lock(moved, 0);
             parts.push(Part::Lock(LockName::Device, hold));
             if taken < BATCH {

@@ -1,4 +1,4 @@
-//! Who used the cores, and for what.
+//! The use of the cores: by which threads, and for what.
 
 use super::Processor;
 use super::locks::LockUse;
@@ -7,19 +7,19 @@ use raidlab_units::Nanos;
 
 const PLACES: usize = Place::ALL.len();
 
-/// What goes on in cores at a moment, and what waits for them.
+/// The work in cores at a moment, and the work that waits for them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GoesOn {
-    /// How many cores are at each place.
+    /// The number of cores at each place.
     pub(crate) at: [usize; PLACES],
-    /// Requests and answers that wait for their job's thread.
+    /// The number of requests and answers that wait for their job's thread.
     pub(crate) for_thread: usize,
-    /// Stripes that wait for the array's thread or a worker, or what waits for threads of
-    /// a pool.
+    /// The number of stripes that wait for the array's thread or a worker, or of tasks that wait
+    /// for threads of a pool.
     pub(crate) for_array_thread: usize,
 }
 
-/// Time by place, for each thread and for interrupts.
+/// The time by place, for each thread and for interrupts.
 #[derive(Debug, Default)]
 pub(super) struct Bill {
     threads: Vec<[Nanos; PLACES]>,
@@ -44,27 +44,27 @@ impl Bill {
 /// A thread's share of the cores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadUse {
-    /// `md0_raid5`, or `md0_raid5 workers` for all workers together, or a taskq for all
-    /// of its threads.
+    /// The name of the thread: `md0_raid5`, or `md0_raid5 workers` for all workers together, or a
+    /// taskq for all of its threads.
     pub name: String,
-    /// Time on a core.
+    /// The time on a core.
     pub busy: Nanos,
 }
 
-/// What became of a machine's cores in a time.
+/// The use of a machine's cores in a time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProcessorUse {
-    /// How many there are.
+    /// The number of cores.
     pub cores: u64,
-    /// Time of all jobs' threads outside of the kernel.
+    /// The time of all jobs' threads outside of the kernel.
     pub user: Nanos,
-    /// Time of all jobs' threads in the kernel, without interrupts.
+    /// The time of all jobs' threads in the kernel, without interrupts.
     pub system: Nanos,
     /// The time that cores spent in interrupts.
     pub interrupts: Nanos,
     /// The kernel's own threads that did anything.
     pub threads: Vec<ThreadUse>,
-    /// Time of all of these by what it was for, where it was for anything.
+    /// The time of all of these by purpose, where it is not zero.
     pub places: Vec<(&'static str, Nanos)>,
     /// Every lock of md or ZFS that was taken.
     pub locks: Vec<LockUse>,
@@ -78,7 +78,7 @@ fn sum(account: &[Nanos]) -> Nanos {
 }
 
 impl Processor {
-    /// A core is at this from now on, or at nothing.
+    /// Sets the place at which a core is from now on, if any.
     pub(super) fn at(&mut self, core: usize, place: Option<Place>) {
         let for_job = matches!(self.role(core), Role::Thread(thread) if thread >= self.first_job);
         let own = &mut self.cores[core];
@@ -93,7 +93,7 @@ impl Processor {
         }
     }
 
-    /// What goes on in the cores now.
+    /// The work that goes on in the cores now.
     pub(crate) fn goes_on(&self) -> GoesOn {
         let for_threads = self.turns.stripes() + self.pool.tasks;
         let at =
@@ -109,7 +109,7 @@ impl Processor {
         }
     }
 
-    /// What became of the cores since the start.
+    /// The use of the cores since the start.
     pub(crate) fn used(&self) -> ProcessorUse {
         let nobody = [Nanos::ZERO; PLACES];
         let of = |thread: usize| self.bill.threads.get(thread).unwrap_or(&nobody);
@@ -155,7 +155,7 @@ impl Processor {
 }
 
 impl ProcessorUse {
-    /// What was used since `earlier`.
+    /// The use since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let less = |now: Nanos, then: Nanos| now.saturating_sub(then);
@@ -191,7 +191,7 @@ impl ProcessorUse {
         }
     }
 
-    /// Time of all cores together that somebody used.
+    /// The time of all cores together in which they were used.
     #[must_use]
     pub fn busy(&self) -> Nanos {
         let threads = self.threads.iter().map(|thread| thread.busy);

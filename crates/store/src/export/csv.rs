@@ -1,6 +1,6 @@
-//! Comma-separated values with a header line: one file of measurements, one
-//! of what their members did. Rows of the two meet on host, subject, file
-//! system, fit, sequence, repetition, part and op.
+//! Comma-separated values with a header line: one file of measurements, one of their members'
+//! work. Rows of the two are joined by host, subject, file system, fit, sequence, repetition,
+//! part and op.
 
 use crate::columns::{Column, of_measurement, of_member};
 use crate::text::visible;
@@ -9,17 +9,17 @@ use raidlab_units::lists;
 use serde_json::Value;
 use std::io::Write;
 
-/// A line's cells, each below the name of its column.
+/// The cells of a line, each with the name of its column.
 type Row = Vec<(&'static str, Value)>;
 
-/// What begins a formula, in both widths.
+/// The characters that begin a formula, in both widths.
 const FORMULA: [char; 8] = [
     '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
 ];
 
-/// A cell with text of others. A spreadsheet takes a cell that begins with one of
-/// [`FORMULA`] for a formula and works it out; behind an apostrophe it is text. Where
-/// semicolons part cells, one begins behind each.
+/// A cell with foreign text. A spreadsheet evaluates a cell that begins with one of
+/// [`FORMULA`] as a formula; behind an apostrophe it is text. Where semicolons separate cells,
+/// one begins behind each.
 fn text(text: &str) -> Value {
     let shown = visible(text);
     let mut cell = String::with_capacity(shown.len() + 1);
@@ -34,8 +34,8 @@ fn text(text: &str) -> Value {
     cell.into()
 }
 
-/// Writes one row per measurement, with the first published figure beside it. A rate or
-/// a latency that nobody told is an empty cell.
+/// Writes one row per measurement, with the first published figure beside it. A rate or a latency
+/// that was not reported is an empty cell.
 ///
 /// # Errors
 /// The destination does not take the bytes.
@@ -58,7 +58,7 @@ pub fn write_members(out: impl Write, measurements: &[Measurement]) -> Result<()
     write(out, &head, rows)
 }
 
-/// Writes rows below the names of their columns, which stand there also where there is no row.
+/// Writes rows below the names of their columns, which are written even without rows.
 fn write(out: impl Write, head: &Row, rows: impl Iterator<Item = Row>) -> Result<(), ExportError> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(head.iter().map(|(name, _)| name))?;
@@ -94,7 +94,7 @@ fn row_of(m: &Measurement) -> Row {
     row
 }
 
-/// The nearest published figure, and how far the row is from it.
+/// The cells of the nearest published figure, and of the row's deviation from it.
 fn published(m: &Measurement) -> Row {
     let figure = m.published.first();
     let source = figure.map(|figure| text(&figure.source));
@@ -110,11 +110,11 @@ fn published(m: &Measurement) -> Row {
     ]
 }
 
-/// The cells on which rows of the two files meet: those of the experiment, of what was measured
-/// in it, and the direction.
+/// The columns by which rows of the two files are joined: those of the experiment, of what was
+/// measured in it, and of the direction.
 const PLACE: &str = "host subject filesystem fit sequence repetition part job op";
 
-/// What a member did as a row.
+/// The use of a member as a row.
 fn member_row_of(m: &Measurement, member: &MemberUse) -> Row {
     let place = of_measurement(m)
         .into_iter()

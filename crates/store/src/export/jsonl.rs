@@ -7,8 +7,8 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::io::Write;
 
-/// The line's keys in their order: who, what, how fast, against what; then the rest, and at
-/// the end what most measurements have not.
+/// A line with its keys in order: subject, job, rates, published figure; then the rest, and at the
+/// end the keys that most measurements lack.
 struct Line<'a>(&'a Measurement);
 
 impl Serialize for Line<'_> {
@@ -79,8 +79,9 @@ fn text(text: &str) -> Option<&str> {
 
 /// A measurement as one JSON object without a line end.
 ///
-/// A rate or a latency that nobody told is `null`. `published` is the iops of the figure to compare with and stands only
-/// where there is one, with `published_error_percent`, ours against it.
+/// A rate or a latency that was not reported is `null`. `published` is the iops of the figure to
+/// compare with, and is there only if there is one, with `published_error_percent`, the
+/// deviation from it.
 ///
 /// # Errors
 /// None for measurements that a store accepts.

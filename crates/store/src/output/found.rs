@@ -1,5 +1,5 @@
-//! What stands at a name: looked at without changing it, and without opening what is
-//! not a regular file, as a pipe would wait for its other side.
+//! The thing that a path leads to, found out without changing it, and without opening anything but
+//! a regular file, as a pipe would wait for its other side.
 
 use super::Format;
 use crate::schema::APPLICATION_ID;
@@ -9,26 +9,26 @@ use std::fs::{self, File, FileType};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// The line of a script that says who wrote it.
+/// The line by which a script is recognized as ours.
 pub const SCRIPT: &str = "# written by raidlab submit";
 
-/// The line of a processor's file that says who wrote it.
+/// The line by which a processor's file is recognized as ours.
 pub const PROCESSOR: &str = "# written by raidlab processors --calibrate";
 
-/// How a table of Parquet says who wrote it, before the version that did.
+/// The writer's name in the footer of a Parquet table, before the version.
 const WRITER: &[u8] = b"raidlab version ";
 
-/// What a name leads to.
+/// The thing that a path leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Found {
     /// Nothing: the name is free.
     Nothing,
-    /// A file without a byte.
+    /// An empty file.
     Empty,
-    /// An output that raidlab wrote, of this form.
+    /// An output that raidlab wrote, in this format.
     Ours(Format),
-    /// A symbolic link whose target is not there.
+    /// A symbolic link whose target does not exist.
     DanglingLink(PathBuf),
     /// A folder, in which the output could lie.
     Folder,
@@ -38,7 +38,7 @@ pub enum Found {
     BlockDevice,
     /// A character device.
     CharacterDevice,
-    /// A socket of some program.
+    /// A socket of a program.
     Socket,
     /// A database of another program, with the id in its header.
     Database(i32),
@@ -63,8 +63,8 @@ impl Format {
         Self::Store,
     ];
 
-    /// What stands in this order at the beginning of every such file, the first at its
-    /// first byte.
+    /// The texts that follow each other at the beginning of every such file, the first at
+    /// its first byte.
     const fn mark(self) -> &'static [&'static str] {
         match self {
             Self::Page => &[
@@ -112,7 +112,7 @@ impl Format {
         }
     }
 
-    /// Whether a file that begins so is one of these.
+    /// Whether a file that begins with `beginning` has this format.
     #[must_use]
     pub fn begins(self, beginning: &[u8]) -> bool {
         let mut from = 0;
@@ -157,10 +157,10 @@ impl fmt::Display for Found {
     }
 }
 
-/// Looks at what `path` leads to.
+/// Finds out what `path` leads to.
 ///
 /// # Errors
-/// When the system does not tell.
+/// When the operating system refuses to tell.
 pub fn look(path: &Path) -> io::Result<Found> {
     let link = match fs::symlink_metadata(path) {
         Ok(found) => found,
@@ -195,7 +195,7 @@ pub fn look(path: &Path) -> io::Result<Found> {
             APPLICATION_ID => Found::Ours(Format::Store),
             id => Found::Database(id),
         },
-        // Who wrote such a file stands in its last bytes.
+        // The writer of such a file is named in its last bytes.
         Some(Format::Parquet)
             if !part(found.len().saturating_sub(ENOUGH))?
                 .windows(WRITER.len())
@@ -208,7 +208,7 @@ pub fn look(path: &Path) -> io::Result<Found> {
     })
 }
 
-/// What is neither a file nor a link.
+/// The kind of a path that is neither a regular file nor a link.
 fn special(kind: FileType) -> Option<Found> {
     if kind.is_file() {
         return None;

@@ -1,11 +1,9 @@
-//! Shards of a run put together.
+//! Merging of the shards of a run.
 //!
-//! Row by row from one file into the other, and everything in one transaction: the run
-//! stands in the store when all of it does, and memory holds one row, however many
-//! shards there are and however long they are. Numbers that other rows refer to are
-//! raised by those that the store has already. A run says each setting once, with the
-//! first experiment that has it, so of a setting that several shards have the first is
-//! kept.
+//! Rows are copied one by one, all in one transaction: the run is in the store as a whole or not at
+//! all, and memory holds one row, however many and long the shards are. Row numbers that other rows
+//! refer to are raised by those that the store has already. A run has each setting once, with the
+//! first experiment that has it, so of a setting that several shards have the first is kept.
 
 use super::write::begin_as;
 use super::{AccuracyNote, RunId, Store};
@@ -17,9 +15,9 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params_from_iter};
 use std::path::PathBuf;
 
-/// What is taken over of experiments that have come to their end: tables, each behind
-/// those that it refers to, with those by which it is known whose its rows are. What the
-/// audit found is not among them: it judges a run as a whole.
+/// The tables that are copied for finished experiments, each after those that it refers to, with
+/// the joins that lead to a row's run. The audit's findings are not among them: it judges a run
+/// as a whole.
 pub(super) const TABLES: [(&str, &str); 13] = [
     ("ended", ""),
     ("cell", ""),
@@ -42,14 +40,14 @@ pub(super) const TABLES: [(&str, &str); 13] = [
     ),
 ];
 
-/// Columns that are raised, with the table that has them as its rows' own number.
+/// The columns whose numbers are raised, each with the table that has them as its rows' own number.
 const RAISED: [(&str, &str); 3] = [
     ("measurement_id", "measurement"),
     ("scope_id", "scope"),
     ("series_id", "series"),
 ];
 
-/// Rows' own numbers that nothing refers to: those of the store are other ones.
+/// The columns of row numbers that nothing refers to: the store assigns new ones.
 const OWN: [&str; 5] = [
     "setting_id",
     "note_id",
@@ -58,7 +56,7 @@ const OWN: [&str; 5] = [
     "event_id",
 ];
 
-/// A run that is being put together. Dropped before it is finished, it leaves nothing.
+/// A run that is being merged. Dropped before it is finished, it leaves nothing.
 #[derive(Debug)]
 pub struct Merging<'a> {
     transaction: Transaction<'a>,
@@ -67,8 +65,7 @@ pub struct Merging<'a> {
 }
 
 impl Store {
-    /// Begins a run that is put together of shards, under its name or the next that is
-    /// free.
+    /// Begins a run that is merged from shards, under its name or the next free one.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -91,7 +88,7 @@ impl Store {
         })
     }
 
-    /// Of a setting that several experiments of a run have told, leaves the first.
+    /// Deletes repeated settings of a run's experiments, but for the first of each.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -103,12 +100,10 @@ impl Store {
 }
 
 impl Merging<'_> {
-    /// Takes over what experiments of a run of another store gave that have come to
-    /// their end.
+    /// Copies the results of the finished experiments of a run of another store.
     ///
     /// # Errors
-    /// The run has one of these experiments already, or a file cannot be read or
-    /// written.
+    /// The run has one of these experiments already, or a file cannot be read or written.
     pub fn add(&mut self, shard: &Store, from: RunId) -> Result<(), StoreError> {
         let mut raised = Vec::new();
         for (column, table) in RAISED {
@@ -123,7 +118,7 @@ impl Merging<'_> {
             .try_for_each(|(table, joins)| self.copy(shard, from, (table, joins), &raised))
     }
 
-    /// The rows of one table.
+    /// Copies the rows of one table.
     fn copy(
         &self,
         shard: &Store,
@@ -172,7 +167,7 @@ impl Merging<'_> {
         Ok(())
     }
 
-    /// Writes the run down, all of it at once.
+    /// Commits the run, all of it at once.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -185,9 +180,9 @@ impl Merging<'_> {
     }
 }
 
-/// What reads of a table what is taken over.
+/// The query for the rows of a table that are copied.
 pub(super) fn rows_of(table: &str, joins: &str) -> String {
-    // Rows that get other numbers keep their order.
+    // Rows that get new numbers keep their order.
     let own = format!("{table}_id");
     let order = match OWN.contains(&own.as_str()) {
         true => format!("ORDER BY {own}"),
@@ -199,8 +194,8 @@ pub(super) fn rows_of(table: &str, joins: &str) -> String {
     )
 }
 
-/// Of a setting that several experiments of a run have told, leaves the first: the row
-/// with the least experiment is the one that gives its number.
+/// Deletes repeated settings of a run's experiments, but for the first of each: the row of the
+/// first experiment keeps its number.
 fn keep_first_settings(connection: &Connection, run: RunId) -> rusqlite::Result<usize> {
     connection.execute(
         "DELETE FROM setting WHERE run_id = ?1 AND setting_id NOT IN

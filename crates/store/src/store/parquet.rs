@@ -1,13 +1,13 @@
-//! A run as a folder of Parquet files, for DuckDB, Polars, pyarrow and their like, and
-//! back into a store.
+//! A run as a folder of Parquet files, for DuckDB, Polars, pyarrow and the like, and read back
+//! into a store.
 //!
-//! There is a file for each table of the store, with the table's own columns as
-//! `schema.sql` names them. Numbers by which rows refer to each other mean something in one
-//! store only, so in their place stand the run's name, the number of the measurement within
-//! the run, and what is in a record's scope. Types are those that every reader has: signed
-//! integers of 64 bits, doubles, strings, bytes, and instants in microseconds. Rows stand
-//! experiment by experiment, as they were added, in groups of a fixed size, so the same
-//! rows are the same bytes, in whatever order experiments ended.
+//! There is a file for each table of the store, with the table's own columns as `schema.sql`
+//! names them. Numbers by which rows refer to each other are valid in one store only, so the
+//! files have the run's name, the number of the measurement within the run, and the parts of a
+//! record's scope instead. Types are those that every reader supports: signed integers of 64
+//! bits, doubles, strings, bytes, and instants in microseconds. Rows are in the order of
+//! experiments, as they were added, in groups of a fixed size, so the same rows are the same
+//! bytes, in whatever order experiments ended.
 //!
 //! `histograms` repeats what is in the measurements' `latency_histogram`, for readers who
 //! cannot decode that; it is not read back.
@@ -26,10 +26,10 @@ use rusqlite::types::{Value, ValueRef};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// How the files say who wrote them.
+/// The writer's name in the files.
 const CREATED_BY: &str = concat!("raidlab version ", env!("CARGO_PKG_VERSION"));
-/// Keys of what a file says of itself: the version of the tables, the run's name, its
-/// seed, the version of raidlab that ran it and the SHA-256 of its plan.
+/// The keys of a file's metadata: the version of the tables, the run's name, its seed, the version
+/// of raidlab that ran it and the SHA-256 of its plan.
 const KEYS: [&str; 5] = [
     "raidlab.schema_version",
     "raidlab.run",
@@ -37,72 +37,73 @@ const KEYS: [&str; 5] = [
     "raidlab.version",
     "raidlab.plan_sha256",
 ];
-/// Key of the digest of a file's rows, FNV-1a of 64 bits in hexadecimal digits. Parquet's own
-/// sums of pages are not written by everybody, and checked by few.
+/// The key of the digest of a file's rows, FNV-1a of 64 bits in hexadecimal digits. Parquet's own
+/// sums of pages are not written by every writer, and checked by few readers.
 const DIGEST: &str = "raidlab.fnv1a";
-/// The file with the run itself, by which a folder is known.
+/// The file of the run itself, by which a folder is recognized.
 const RUN: &str = "run";
 
-/// Why a run cannot be written as Parquet, or not read back.
+/// The reason why a run cannot be written as Parquet, or not read back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParquetError {
-    /// The store that is exported or filled fails.
+    /// The store that is exported or filled failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A file cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// The folder cannot be made.
+    /// The folder cannot be created.
     #[error(transparent)]
     Folder(PathError),
     /// A file cannot be opened.
     #[error(transparent)]
     Open(#[from] PathError),
-    /// A file cannot be encoded or decoded.
+    /// The bytes of a file cannot be encoded or decoded.
     #[error("{} as Parquet", visible_path(.path))]
     Format {
-        /// The file whose bytes are wrong, or could not be made.
+        /// The file whose bytes are wrong, or could not be encoded.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error of the Parquet library.
         #[source]
         source: parquet::errors::ParquetError,
     },
-    /// A file is no table of a run, or not of this one.
+    /// The file is no table of a run, or not of this run.
     #[error("{}: {why}", visible_path(.path))]
     Refused {
-        /// The file that is not taken.
+        /// The file that is refused.
         path: PathBuf,
-        /// Why it is not taken.
+        /// The reason for refusing it.
         why: String,
     },
 }
 
-/// What became of a run that was read.
+/// The result of reading a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Taken {
-    /// It is in the store now, under this name.
+    /// The run is in the store now, under this name.
     As(String),
     /// The same run was in the store already, under this name.
     Known(String),
 }
 
-/// What rows of a table belong to, by which they are found again.
+/// The parent that the rows of a table belong to, and are identified by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Parent {
-    /// Rows belong to the run alone.
+    /// The rows belong to the run alone.
     Run,
-    /// The run; and others belong to them, by their number within it.
+    /// The rows belong to the run, and rows of other tables refer to them by their
+    /// number within it.
     Numbered,
-    /// A measurement, by its number within the run.
+    /// The rows belong to a measurement, by its number within the run.
     Measurement,
-    /// Some of the run's cells.
+    /// The rows belong to some of the run's cells.
     Scope,
-    /// A series of samples.
+    /// The rows belong to a series of samples.
     Series,
 }
 
-/// A table of the store that is written.
+/// A table of the store that is written to a file.
 struct Table {
     /// The file's name, without its ending.
     file: &'static str,
@@ -111,7 +112,7 @@ struct Table {
     order: &'static str,
 }
 
-/// All of them, each behind those that it refers to.
+/// All tables, each after those that it refers to.
 static TABLES: LazyLock<Vec<Table>> = LazyLock::new(|| {
     let text = include_str!("parquet/tables.txt");
     raidlab_units::table(text, |[file, table, parent, order]| {
@@ -132,14 +133,14 @@ static TABLES: LazyLock<Vec<Table>> = LazyLock::new(|| {
     })
 });
 
-/// What a column holds.
+/// The type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Integer,
     Real,
     Text,
     Bytes,
-    /// Microseconds since 1970 in UTC; the store has it as RFC 3339, in whole seconds.
+    /// Microseconds since 1970 in UTC; in the store it is RFC 3339, in whole seconds.
     Instant,
 }
 
@@ -160,7 +161,7 @@ impl Column {
         }
     }
 
-    /// The column as Parquet's message types write it.
+    /// The column in the syntax of Parquet's message types.
     fn in_words(&self) -> String {
         let repetition = if self.required {
             "required"
@@ -189,7 +190,7 @@ impl Table {
         path(folder, self.file)
     }
 
-    /// What stands before the table's own columns.
+    /// The columns before the table's own.
     fn leading(&self) -> Vec<Column> {
         let mut columns = match self.file {
             RUN => Vec::new(),
@@ -217,8 +218,8 @@ impl Table {
         columns
     }
 
-    /// The table's own columns, as a new store has them: in one of an older version that
-    /// was brought up to date they stand in another order.
+    /// The table's own columns, in the order of a new store: in a migrated store they are
+    /// in another order.
     fn own(&self, new: &Connection) -> Result<Vec<Column>, StoreError> {
         let fail = |error| failure("look at the tables", Path::new(":memory:"), error);
         let mut statement = new
@@ -234,7 +235,7 @@ impl Table {
                     "BLOB" => Kind::Bytes,
                     _ => Kind::Text,
                 };
-                // A run's name is called as in all other files.
+                // The run's name has the same column name as in all other files.
                 let name = match (self.file, name.as_str()) {
                     (RUN, "name") => "run".to_owned(),
                     _ => name,
@@ -253,18 +254,18 @@ impl Table {
     }
 }
 
-/// The digest of what `digest` is that of, followed by a row.
+/// Continues a digest with a row.
 fn digest_of_row(digest: u64, row: &[Value]) -> u64 {
     let values = row.iter().map(ValueRef::from);
     values.fold(digest, digest_of_value)
 }
 
-/// Where a table of this name lies.
+/// The path of a table's file.
 fn path(folder: &Path, file: &str) -> PathBuf {
     folder.join(format!("{file}.parquet"))
 }
 
-/// The version of the tables, as files say it.
+/// The version of the tables, as the files have it.
 fn version() -> String {
     SCHEMA_VERSION.to_string()
 }

@@ -1,4 +1,4 @@
-//! What was written down beside a run's rows, read again.
+//! Queries for the records that were kept beside a run's rows.
 
 use super::seal::SEAL;
 use super::{RunId, Store, grouped};
@@ -45,7 +45,7 @@ impl Store {
         )
     }
 
-    /// The cells that are finished, sorted.
+    /// The finished cells, sorted.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -88,7 +88,7 @@ impl Store {
         )
     }
 
-    /// What happened, experiment by experiment, in the order in which it was added.
+    /// The events, experiment by experiment, in the order in which they were added.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -102,8 +102,8 @@ impl Store {
         )
     }
 
-    /// What was sampled, with all points, experiment by experiment, in the order in
-    /// which the series began.
+    /// The series with all points, experiment by experiment, in the order in which
+    /// the series began.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -133,7 +133,7 @@ impl Store {
             .collect())
     }
 
-    /// What the audit found when it last looked, in its order.
+    /// The findings of the audit's last pass, in its order.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -1,9 +1,9 @@
-//! The seal of a whole shard: a digest of all that merging takes of it.
+//! The seal of a whole shard: a digest of all rows that merging copies.
 //!
-//! `SQLite` finds out whether the pages of a file hang together, and not whether a number in
-//! them is the one that was written. A shard travels from machine to machine, so its file
-//! says what a digest of its rows is. It is kept as a fact of the file's own, which belongs
-//! to no experiment: nobody who asks for facts is told it, and no export has it.
+//! `SQLite` checks that the pages of a file are consistent, but not that a number in them is the
+//! one that was written. A shard travels from machine to machine, so its file has a digest of its
+//! rows. It is stored as a fact that belongs to no experiment: queries for facts do not return it,
+//! and no export has it.
 
 use super::merging::{TABLES, rows_of};
 use super::{OF_THE_WHOLE, RunId, Store};
@@ -12,11 +12,11 @@ use crate::{Observation, Records, Scope, StoreError};
 use raidlab_units::{FNV_BASIS, fnv1a};
 use rusqlite::types::ValueRef;
 
-/// The fact that is the digest: FNV-1a of 64 bits, in hexadecimal digits.
+/// The name of the fact with the digest: FNV-1a of 64 bits, in hexadecimal digits.
 pub(super) const SEAL: &str = "shard.fnv1a";
 
 impl Store {
-    /// Writes down what the digest of a shard is that has come to its end.
+    /// Stores the digest of a finished shard.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -29,8 +29,8 @@ impl Store {
         self.add_records(run, &records)
     }
 
-    /// Whether a whole shard is still what it was when it was sealed: false, too, of one
-    /// that was never sealed.
+    /// Whether a whole shard is unchanged since it was sealed; false also for one that
+    /// was never sealed.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -48,8 +48,7 @@ impl Store {
         }
     }
 
-    /// The digest of the run itself, its plan, its notes and all rows of experiments that
-    /// have come to their end.
+    /// The digest of the run itself, its plan, its notes and all rows of finished experiments.
     fn digest(&self, run: RunId) -> Result<String, StoreError> {
         let whole = ["run", "plan"].map(|table| format!("SELECT * FROM {table} WHERE run_id = ?1"));
         let notes = format!("SELECT * FROM note WHERE run_id = ?1 AND {OF_THE_WHOLE}");
@@ -57,14 +56,14 @@ impl Store {
         let all = whole.into_iter().chain([notes]).chain(of_tables);
         let mut digest: u64 = 0;
         for (place, select) in all.enumerate() {
-            // A row's number is in it, so it does not matter in which order they come.
+            // Each row's number is part of its digest, so the order of the rows does not matter.
             let of_rows = self.digest_of_rows(place, &select, run)?;
             digest = digest.wrapping_add(of_rows);
         }
         Ok(format!("{digest:016x}"))
     }
 
-    /// The sum of the digests of the rows that a question gives, which is one of several.
+    /// The sum of the digests of the rows that a query returns; `place` tells the queries apart.
     fn digest_of_rows(&self, place: usize, select: &str, run: RunId) -> Result<u64, StoreError> {
         let fail = |error| failure("read a shard", &self.path, error);
         let begun = fnv1a(FNV_BASIS, place.to_le_bytes());
@@ -83,8 +82,7 @@ impl Store {
     }
 }
 
-/// Takes a value to the digest of those before it: its kind, its length
-/// in bytes and the bytes themselves.
+/// Continues a digest with a value: its kind, its length in bytes and the bytes themselves.
 pub(super) fn digest_of_value(digest: u64, value: ValueRef<'_>) -> u64 {
     let number;
     let (kind, bytes) = match value {

@@ -1,4 +1,4 @@
-//! What is written into a store: a run's beginning, what it gives, its end.
+//! Writing into a store: a run's beginning, its results, its end.
 
 use super::{AccuracyNote, Origin, RunId, Store, names_to_json};
 use crate::schema::{execute, failure};
@@ -8,12 +8,12 @@ use crate::{
 use rusqlite::{Params, Transaction, TransactionBehavior, params};
 use std::path::Path;
 
-/// Rows of experiments that did not come to their end.
+/// The SQL condition for rows of unfinished experiments.
 const NOT_ENDED: &str = "experiment IS NOT NULL
     AND experiment NOT IN (SELECT experiment FROM ended WHERE run_id = ?1)";
 
 impl Store {
-    /// Writes down that a run has started.
+    /// Records that a run has started.
     ///
     /// # Errors
     /// As [`Store::begin_run_with`].
@@ -21,8 +21,8 @@ impl Store {
         self.begin_run_with(run, None, &[])
     }
 
-    /// Writes down that a run has started, with its plan and what is to be said of it,
-    /// all or nothing: a run that is killed in its first moment has both.
+    /// Records that a run has started, with its plan and its notes, all or nothing: a run that is
+    /// killed in its first moment has both.
     ///
     /// # Errors
     /// A run of this name is there already, or the file cannot be written.
@@ -37,8 +37,8 @@ impl Store {
         })
     }
 
-    /// The same under the run's name or, where another one has that, the name with a
-    /// number; [`Run::name`] is then that.
+    /// Records that a run has started, under its name or, where that is taken, the name with a
+    /// number; [`Run::name`] is then changed.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -53,8 +53,8 @@ impl Store {
         })
     }
 
-    /// Keeps a run of which everything is there, all of it or nothing, under its name or
-    /// the next that is free; [`Run::name`] is then that.
+    /// Stores a complete run, all of it or nothing, under its name or the next free one;
+    /// [`Run::name`] is then changed.
     ///
     /// # Errors
     /// A cell is there twice, a number is not finite or above 2^63, or the
@@ -76,7 +76,7 @@ impl Store {
         })
     }
 
-    /// Adds records that belong to no single cell, all or none.
+    /// Adds records that belong to no single cell, all or nothing.
     ///
     /// # Errors
     /// A number is not finite or above 2^63, or the file cannot be written.
@@ -91,7 +91,7 @@ impl Store {
         })
     }
 
-    /// Adds statements about the run, all or none.
+    /// Adds notes on the run, all or nothing.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -125,8 +125,7 @@ impl Store {
         })
     }
 
-    /// Writes down that an experiment of the run's plan has come to its end, after
-    /// everything that it gave.
+    /// Records that an experiment of the run's plan is finished, after all its results.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -136,8 +135,8 @@ impl Store {
             .map(drop)
     }
 
-    /// Forgets what is said of experiments that did not come to their end, and what
-    /// their arrays did in the background: they are tried again.
+    /// Deletes the notes on unfinished experiments, and the rows of their arrays' background work:
+    /// they are tried again.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -160,10 +159,9 @@ impl Store {
         )
     }
 
-    /// Forgets all that experiments have given that did not come to their end: where
-    /// they would give the same again, a run that goes on is then as one that was never
-    /// interrupted. What belongs to the run as a whole stays, but for the rows of a
-    /// store of an older version, of which nobody knows whose they are.
+    /// Deletes all results of unfinished experiments: where experiments repeat exactly, a resumed
+    /// run is then like one that was never interrupted. Records of the run as a whole stay, except
+    /// the rows of a store of an older version, whose experiments are not known.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -175,7 +173,7 @@ impl Store {
         self.forget(run, &all)
     }
 
-    /// Deletes rows of a run, all or none.
+    /// Deletes rows of a run, all or nothing.
     fn forget(&mut self, run: RunId, rows: &[(&str, &str)]) -> Result<(), StoreError> {
         const ACTION: &str = "forget what was not finished";
         self.in_transaction(ACTION, |transaction, path| {
@@ -187,8 +185,8 @@ impl Store {
         })
     }
 
-    /// Replaces what the audit found of a run, and the note of this class that says how
-    /// much it could judge.
+    /// Replaces the audit's findings of a run, and the note of this class that says how much
+    /// it could judge.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -208,7 +206,7 @@ impl Store {
         })
     }
 
-    /// Writes down when a run ended, RFC 3339 in UTC.
+    /// Records when a run ended, RFC 3339 in UTC.
     ///
     /// # Errors
     /// The run has been deleted, or the file cannot be written.
@@ -253,7 +251,7 @@ impl Store {
         action: &'static str,
         work: impl FnOnce(&Transaction<'_>, &Path) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        // Immediate: a lock that is taken late cannot be waited for.
+        // An immediate transaction, since SQLite does not wait for a lock that is taken later.
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -266,7 +264,7 @@ impl Store {
     }
 }
 
-/// Begins a run within a transaction, as [`Store::begin_run_as`] does with one of its own.
+/// Begins a run within a transaction, as [`Store::begin_run_as`] does in one of its own.
 pub(super) fn begin_as(
     transaction: &Transaction<'_>,
     path: &Path,

@@ -1,13 +1,13 @@
-//! Every text of a record, one after the other.
+//! A visitor of every text of a record.
 
 use crate::{
     AccuracyNote, CommandRecord, EventRecord, Finding, Measurement, MemberUse, Observation,
     PublishedFigure, Run, Scope, Series, Setting,
 };
 
-/// Something with texts in it, which others may have written.
+/// A value with texts in it, which may be foreign.
 pub trait EachText {
-    /// Hands every text of it to `change`.
+    /// Passes every text of the value to `change`.
     fn each_text(&mut self, change: &mut dyn FnMut(&mut String));
 }
 
@@ -33,7 +33,7 @@ impl<T: EachText> EachText for Option<T> {
     }
 }
 
-/// The fields of records that are, or have, texts.
+/// Implements [`EachText`] for records, given the fields that are, or have, texts.
 macro_rules! texts {
     ($($record:ty: $($field:ident)*;)*) => {
         $(impl EachText for $record {

@@ -1,6 +1,6 @@
-//! Builds an array for real, takes a member out and puts it back in both ways,
-//! reads its state all the while, takes it down, and keeps what the machine
-//! said as a transcript: the recordings among the tests' data were made so.
+//! Builds an array for real, removes a member and puts it back in both ways, reads the array's
+//! state all the while, takes it down, and records the machine's answers as a transcript: the
+//! recordings among the tests' data were made by it.
 //!
 //! ```text
 //! rehearse BUILD.toml TRANSCRIPT.jsonl FOLDER DEVICE...

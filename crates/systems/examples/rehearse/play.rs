@@ -1,27 +1,27 @@
-//! What a rehearsal does, on a real machine or on a recorded one.
+//! The steps of a rehearsal, on a real machine or on a recorded one.
 
 use raidlab_shell::{Command, Target};
 use raidlab_systems::{Access, ArraySystem, Built};
 use std::error::Error;
 use std::fmt::Write as _;
 
-/// A rehearsal; what it sees is gathered in `seen`.
+/// A rehearsal; the states that it reads are gathered in `seen`.
 pub struct Rehearsal<'a> {
     pub system: &'a dyn ArraySystem,
     pub machine: &'a dyn Target,
     pub array: &'a Built,
-    /// Waits between two looks at the state.
+    /// The function that waits between two reads of the state.
     pub pause: fn(),
     pub seen: String,
 }
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// What begins with this is found again.
+/// The beginning of the array's name, by which leftovers are found.
 pub const PREFIX: &str = "rehearsal";
 
 impl Rehearsal<'_> {
-    /// Everything, to the end even where something goes wrong on the way.
+    /// Plays all steps, to the end even after an error.
     pub fn play(&mut self) -> Result<()> {
         let outcome = self.build_and_change();
         if let Err(error) = &outcome {
@@ -141,7 +141,7 @@ impl Rehearsal<'_> {
         }
     }
 
-    /// Writes something, so that there is something to be copied.
+    /// Writes data, so that there is something to be copied.
     fn write(&self, part: u64) -> Result<()> {
         let mebibytes = 80;
         let (out, seek) = match self.system.access(self.array) {

@@ -1,20 +1,19 @@
 //! Making both ends of a disk blank with `dd`, on Linux and FreeBSD alike.
 //!
-//! What arrays and partitions leave on a disk lies in its first or its last
-//! megabytes: GEOM's metadata in the last sector, a GPT in the first and last
-//! 33 sectors, a ZFS label's four copies in the first and last 512 KiB of its
-//! partition, which on Linux ends 8 MiB and a rest before the disk's end
-//! (OpenZFS, `zpool_label_disk`), md 0.90 in the last 128 KiB.
+//! Metadata of arrays and partitions are in the first or the last megabytes of a disk: GEOM's
+//! metadata in the last sector, a GPT in the first and last 33 sectors, a ZFS label's four copies
+//! in the first and last 512 KiB of its partition, which on Linux ends 8 MiB and a rest before the
+//! disk's end (OpenZFS, `zpool_label_disk`), md 0.90 in the last 128 KiB.
 
 use super::Member;
 use raidlab_shell::Command;
 
-/// How much is wiped at each end: twice what the farthest label needs.
+/// The number of bytes wiped at each end: twice what the farthest label needs.
 const END_BYTES: u64 = 16 << 20;
 
-/// The commands that write zeros over both ends of a member. FreeBSD refuses
-/// them while an array or file system has the disk open for writing; Linux
-/// does not, so they are for members that surely belong to nothing.
+/// The commands that write zeros over both ends of a member. FreeBSD refuses them while an array or
+/// file system has the disk open for writing; Linux does not, so they are only for members that
+/// surely are not in use.
 ///
 /// A member of unknown size (0) gets its beginning wiped only.
 pub(super) fn blank_ends(member: &Member) -> Vec<Command> {
@@ -30,8 +29,8 @@ pub(super) fn blank_ends(member: &Member) -> Vec<Command> {
     commands
 }
 
-/// `count` blocks of zeros from block `first` on. On a disk smaller than that
-/// dd ends with 1 after it has written what fits.
+/// The command that writes `count` blocks of zeros from block `first` on. On a disk smaller than
+/// that dd ends with 1 after it has written what fits.
 fn zeros(member: &Member, block: u64, first: u64, count: u64) -> Command {
     Command::destroys(
         "dd",

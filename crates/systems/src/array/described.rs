@@ -1,19 +1,18 @@
-//! What an array is, whatever its system: its level, its stripes, how much its members
-//! write, what they are for, whether they must be made equal first, whether it copies on
-//! write. Benches write these down as facts, and who judges a measurement reads the facts.
+//! The properties of an array, whatever its system: its level, its stripes, the bytes that its
+//! members write, their roles, whether they must be made equal first, whether it copies on write.
+//! Benches record these as facts, which the audit of a measurement reads.
 
 use super::steps::cannot_build;
 use super::{Result, SystemError};
 use crate::words::RefusedWord;
 use std::time::Duration;
 
-/// What a kind of array says of itself. What a kind does not say of itself is as most
-/// arrays are.
+/// The properties of a kind of array. The defaults are those of most arrays.
 pub trait Described {
-    /// What people call it, with its level: `md raid5`, `ZFS raidz1`.
+    /// The name for people, with the level: `md raid5`, `ZFS raidz1`.
     fn title(&self) -> String;
 
-    /// The error that it cannot do this, with the reason.
+    /// The error that the array lacks an ability, with the reason.
     fn lacks(&self, what: &str, reason: &str) -> SystemError {
         SystemError::unsupported(&self.title(), what, reason)
     }
@@ -29,73 +28,73 @@ pub trait Described {
         Err(cannot_build(&self.title(), reason))
     }
 
-    /// The level as the system names it: `raid5`, `mirror`; `None` where only
-    /// somebody else knows it.
+    /// The level as the system names it: `raid5`, `mirror`; `None` where only another
+    /// program knows it.
     fn level(&self) -> Option<&'static str>;
 
     /// Checks the words that a file gives to the system's programs.
     ///
     /// # Errors
-    /// The first that does more than shape the array.
+    /// The first word that does more than shape the array.
     fn check_words(&self) -> Result<(), RefusedWord> {
         Ok(())
     }
 
-    /// Members' worth of data in a stripe of an array of `count` members; `None`
+    /// The number of members' worth of data in a stripe of an array of `count` members; `None`
     /// where there are no stripes or the level does not tell.
     fn data_members(&self, _count: usize) -> Option<u64> {
         None
     }
 
-    /// Bytes that all members together write for each byte that is written in sequence,
-    /// in whole stripes: 2 for two copies of everything, 4/3 for a RAID 5 of four. `None`
-    /// where the members do not bound it (a cache answers before them) or somebody else
-    /// knows it. Members beside the array proper (spares, logs) do not count.
+    /// Bytes that all members together write for each byte that is written in sequence, in whole
+    /// stripes: 2 for two copies of everything, 4/3 for a RAID 5 of four. `None` where the members
+    /// do not bound it (a cache answers before them) or only another program knows it. Members
+    /// beside the array proper (spares, logs) do not count.
     fn member_bytes_per_byte(&self, _count: usize) -> Option<f64> {
         None
     }
 
-    /// How many of `count` members may be missing at a time, at most: with more gone, data are
-    /// lost whichever they are. `None` where nobody here knows it.
+    /// The largest number of `count` members that may be missing at a time: with more gone, data
+    /// are lost whichever they are. `None` where that is not known here.
     fn may_miss(&self, _count: usize) -> Option<usize> {
         None
     }
 
-    /// Whether data that are written again go to another place, so that the old ones
-    /// stay until the new ones are whole.
+    /// Whether rewritten data go to another place, so that the old ones stay until the new
+    /// ones are complete.
     fn copies_on_write(&self) -> bool {
         false
     }
 
-    /// Whether it is a file system, or holds one, of its own kind.
+    /// Whether the array is a file system, or holds one, of its own kind.
     fn has_own_file_system(&self) -> bool {
         false
     }
 
-    /// How it compresses data, where its file says so and the system does not tell.
+    /// The compression, where its file sets it and the system does not report it.
     fn compression(&self) -> Option<&str> {
         None
     }
 
-    /// Whether its settings tell if equal data are kept once; without, they are not.
+    /// Whether its settings show that equal data are stored once; otherwise they are not.
     fn tells_deduplication(&self) -> bool {
         false
     }
 
-    /// What stands beside the array proper and answers or takes requests before it:
-    /// `cache`, `log`, `cache log`; empty where nothing does.
+    /// The auxiliary devices that answer or take requests before the array proper: `cache`, `log`,
+    /// `cache log`; empty where there are none.
     fn auxiliary(&self) -> &'static str {
         ""
     }
 
-    /// The program that says the version of the system, and the words that make it do so;
-    /// `None` where the kernel's own version is that of the system.
+    /// The program that prints the version of the system, with its arguments; `None` where the
+    /// kernel's own version is that of the system.
     fn version_command(&self) -> Option<(&'static str, &'static [&'static str])> {
         None
     }
 
-    /// What the member in a slot of `count` does beside being one. Caches and logs
-    /// are the last members.
+    /// The role of the member in a slot of `count` beside being one. Caches and logs are
+    /// the last members.
     fn role(&self, _count: usize, _slot: usize) -> Option<&'static str> {
         None
     }
@@ -105,11 +104,11 @@ pub trait Described {
         false
     }
 
-    /// Leaves that out where it can be: right where members are equal as they are.
+    /// Leaves out that first sync where possible: right where members are already equal.
     fn leave_out_first_sync(&mut self) {}
 
-    /// How long it is left alone after the machine's caches were dropped, until its own
-    /// are as large as they may be.
+    /// The time that it is left alone after the machine's caches were dropped, until its own are as
+    /// large as they may be.
     fn idle_after_drop(&self) -> Duration {
         Duration::ZERO
     }

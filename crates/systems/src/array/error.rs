@@ -1,42 +1,42 @@
-//! Why an array system could not answer.
+//! Errors of array systems.
 
 use raidlab_shell::TargetError;
 
-/// Why a system could not answer.
+/// The reason why a system could not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemError {
-    /// The machine could not be asked.
+    /// The machine could not be queried.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// What it said was not understood.
+    /// An answer was not understood.
     #[error("cannot understand {source_name}, line {line}: {problem}")]
     Unreadable {
-        /// `zpool status`, `lvs --reportformat json`.
+        /// The command that gave it: `zpool status`, `lvs --reportformat json`.
         source_name: String,
-        /// The line, from 1; 0 for the whole.
+        /// The line, from 1; 0 for the whole output.
         line: usize,
-        /// What of the line was not understood, in words.
+        /// The problem in words.
         problem: String,
     },
-    /// This kind of array cannot do that.
+    /// This kind of array cannot do what was asked.
     #[error("{system} cannot {what}: {reason}")]
     Unsupported {
-        /// What people call the array: `md linear`.
+        /// The name of the array for people: `md linear`.
         system: String,
-        /// `remove a member`.
+        /// The requested action: `remove a member`.
         what: String,
-        /// Why, and what to do instead.
+        /// The reason, and what to do instead.
         reason: String,
     },
-    /// The array is not there.
+    /// The array does not exist.
     #[error("there is no array `{name}`")]
     NoArray {
-        /// The name by which it was looked for.
+        /// The name that was looked for.
         name: String,
     },
 }
 
-/// What a system answers, or why it could not.
+/// The answer of a system, or its error.
 pub(crate) type Result<T, E = SystemError> = std::result::Result<T, E>;
 
 impl SystemError {

@@ -1,11 +1,11 @@
-//! Arrays whose members stay where they are.
+//! Arrays with fixed members.
 
 use super::{Built, ChangeMembers, Described, Result};
 use raidlab_shell::Command;
 
 /// An array whose members cannot be changed here.
 pub(super) trait Fixed: Described {
-    /// Why they cannot.
+    /// The reason why they cannot be changed.
     const WHY: &'static str;
 }
 

@@ -1,12 +1,11 @@
-//! What FreeBSD's GEOM classes have in common: the text of `list` and
-//! `status`, and arrays that are known by a class and a name.
+//! The common parts of FreeBSD's GEOM classes: the text of `list` and `status`, and arrays that are
+//! identified by a class and a name.
 //!
-//! `gmirror list` and its like print, for each array, a line `Geom name: m0`,
-//! then the array's own `Key: value` lines, then `Providers:` and
-//! `Consumers:`, each followed by parts that begin with `1. Name: ...` and
-//! continue with indented `Key: value` lines. An empty line ends the array.
-//! Several keys may share a line, apart by two blanks or more (gflash).
-//! Source: FreeBSD sbin/geom/core/geom.c, `list_one_geom`.
+//! `gmirror list` and the like print, for each array, a line `Geom name: m0`, then the array's
+//! own `Key: value` lines, then `Providers:` and `Consumers:`, each followed by parts that begin
+//! with `1. Name: ...` and continue with indented `Key: value` lines. An empty line ends the
+//! array. Several keys may share a line, separated by two blanks or more (gflash). Source:
+//! FreeBSD sbin/geom/core/geom.c, `list_one_geom`.
 
 use super::blank::blank_ends;
 use super::steps::{cannot_build, kernel_name, member, printed, smallest};
@@ -39,7 +38,7 @@ impl Fields {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// A number, without what may follow it: `3.6T` in brackets, `%`.
+    /// The number in a value, without what may follow it: `3.6T` in brackets, `%`.
     #[must_use]
     pub fn number(&self, key: &str) -> Option<u64> {
         let text = self.get(key)?;
@@ -48,10 +47,10 @@ impl Fields {
     }
 }
 
-/// A provider (what an array offers) or a consumer (a member it uses).
+/// A provider (a device that an array offers) or a consumer (a member that it uses).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Part {
-    /// Its name below `/dev`: `mirror/m0`, `ada2`; empty where a member is gone.
+    /// The name below `/dev`: `mirror/m0`, `ada2`; empty where a member is gone.
     pub name: String,
     /// The other lines that `list` prints of the part, by their names.
     pub fields: Fields,
@@ -64,9 +63,9 @@ pub struct Geom {
     pub name: String,
     /// The lines that `list` prints of the array as a whole, by their names.
     pub fields: Fields,
-    /// The devices it offers; none where it is broken.
+    /// The devices that the array offers; none where it is broken.
     pub providers: Vec<Part>,
-    /// The members that it uses.
+    /// The members that the array uses.
     pub consumers: Vec<Part>,
 }
 
@@ -74,7 +73,7 @@ pub struct Geom {
 /// `source_name` is for errors.
 ///
 /// # Errors
-/// When a line is none of the kinds above, or comes before any `Geom name:`.
+/// When a line has none of the forms above, or comes before any `Geom name:`.
 pub fn parse_list(source_name: &str, text: &str) -> Result<Vec<Geom>> {
     let mut geoms: Vec<Geom> = Vec::new();
     let mut consumers = false;
@@ -129,15 +128,15 @@ pub fn parse_list(source_name: &str, text: &str) -> Result<Vec<Geom>> {
     Ok(geoms)
 }
 
-/// What follows `12. `.
+/// The text after a number such as `12. `.
 fn numbered(line: &str) -> Option<&str> {
     let (number, rest) = line.split_once(". ")?;
     let digits = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
     digits.then_some(rest.trim())
 }
 
-/// Adds the pairs of a line; false where it does not begin with a key. Pieces
-/// between two blanks or more that are no pair belong to the value before.
+/// Adds the pairs of a line; returns false where it does not begin with a key. Pieces between two
+/// blanks or more that are no pair belong to the value before.
 fn add_fields(line: &str, fields: &mut Fields) -> bool {
     let before = fields.0.len();
     for piece in columns(line) {
@@ -166,7 +165,7 @@ fn add_fields(line: &str, fields: &mut Fields) -> bool {
 pub(super) struct Class {
     /// The name of the class's tool: `gmirror`.
     pub tool: &'static str,
-    /// Where its devices are: `mirror` for `/dev/mirror`.
+    /// The folder of the class's devices: `mirror` for `/dev/mirror`.
     pub folder: &'static str,
     /// The kernel module that the class needs.
     pub module: &'static str,
@@ -188,16 +187,16 @@ impl Class {
         Command::destroys(self.tool, arguments.iter().copied())
     }
 
-    /// What comes before every `label`: blank members and the module, which
-    /// `-n` lets be there already.
+    /// The commands before every `label`: they blank the members and load the module, which `-n`
+    /// allows to be loaded already.
     pub fn prepare(self, members: &[Member]) -> Vec<Command> {
         let mut commands: Vec<Command> = members.iter().flat_map(blank_ends).collect();
         commands.push(Command::changes("kldload", ["-n", self.module]));
         commands
     }
 
-    /// What comes after an array is taken down: its metadata are cleared and
-    /// the members blanked. `clear` ends with 1 where nothing is left.
+    /// The commands after an array is taken down: they clear its metadata and blank the members.
+    /// `clear` ends with 1 where nothing is left.
     pub fn clear(self, members: &[Member]) -> Vec<Command> {
         let each = |member: &Member| {
             let clear = self.destroys(&["clear", kernel_name(&member.device)]);
@@ -206,8 +205,8 @@ impl Class {
         members.iter().flat_map(each).collect()
     }
 
-    /// The array out of what its sources gave. `list` ends with 0 and
-    /// prints nothing where there is no such array.
+    /// The array in the contents of its sources. `list` ends with 0 and prints nothing where there
+    /// is no such array.
     pub fn find_in(self, name: &str, contents: &[Option<String>]) -> Result<Geom> {
         let text = contents.first().and_then(Option::as_deref).unwrap_or("");
         let source = format!("{} list", self.tool);
@@ -240,7 +239,7 @@ impl Class {
     pub fn tunables(self, target: &dyn Target) -> Result<Vec<ReadBack>> {
         let tree = format!("kern.geom.{}", self.folder);
         let output = target.output(&Command::reads("sysctl", [tree.clone()]))?;
-        // A class without tunables has no such tree.
+        // A class without tunables does not have this tree.
         if output.code != Some(0) {
             return Ok(Vec::new());
         }
@@ -253,19 +252,19 @@ impl Class {
             .collect())
     }
 
-    /// Why an array cannot be built.
+    /// The error that an array cannot be built, with the reason.
     pub fn cannot(self, reason: impl Into<String>) -> SystemError {
         cannot_build(self.tool, reason)
     }
 
-    /// What GEOM calls the member in a slot: `ada2`.
+    /// GEOM's name of the member in a slot: `ada2`.
     pub fn provider(self, array: &Built, slot: usize) -> Result<&str> {
         Ok(kernel_name(
             &member(self.tool, &array.members, slot)?.device,
         ))
     }
 
-    /// The error that a member is as good as new after it was away.
+    /// The error that a member can only be added as a new one after it was away.
     pub(crate) fn cannot_re_add(self) -> SystemError {
         let reason = "it keeps no record of what a member missed; add copies everything";
         self.lacks("re-add a member", reason)
@@ -297,12 +296,11 @@ pub(super) fn sector_size(geom: &Geom, source: &str) -> Option<ReadBack> {
     Some(ReadBack::new("sector_size", None::<&str>, size, source))
 }
 
-/// A mirror's or RAID3's state, slot by slot, where `state` tells that of one
-/// consumer.
+/// The state of a mirror or RAID3, slot by slot, where `state` gives that of one consumer.
 ///
-/// The whole's own `State:` is not believed: a gmirror whose member was
-/// removed says COMPLETE with one component (the log of 2015). It is failed
-/// where fewer members than `needed` are in sync or it offers no device.
+/// The array's own `State:` is not trusted: a gmirror whose member was removed says COMPLETE with
+/// one component (the log of 2015). It is failed where fewer members than `needed` are in sync or
+/// it offers no device.
 pub(super) fn redundant_status(
     geom: &Geom,
     array: &Built,
@@ -340,9 +338,9 @@ pub(super) fn redundant_status(
     }
 }
 
-/// How far a member is synchronized, 0 to 100. GEOM prints whole percents;
-/// gmirror of FreeBSD 10 and later also prints the bytes copied, which refine
-/// it as long as both agree: after a restart the bytes count from there only.
+/// The progress of a member's synchronization, 0 to 100 percent. GEOM prints whole percents;
+/// gmirror of FreeBSD 10 and later also prints the bytes copied, which refine it as long as both
+/// agree: after a restart the bytes count from there only.
 fn percent(part: &Part) -> Option<f64> {
     let whole = part.fields.number("Synchronized")? as f64;
     let copied = part.fields.number("BytesSynced");

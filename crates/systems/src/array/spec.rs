@@ -1,4 +1,4 @@
-//! What to build, as a subject's file says it.
+//! The specification of an array, as in a subject's file.
 //!
 //! The `[build]` table holds one table, named for the system, with its
 //! settings:
@@ -9,9 +9,8 @@
 //! chunk = "512k"
 //! ```
 //!
-//! The system is the table's name, not a field in it: only so can a reader of
-//! TOML refuse an unknown field, or a value that is none, at its own line
-//! rather than at the table's.
+//! The system is the table's name, not a field in it: only then can a reader of TOML refuse an
+//! unknown field, or an invalid value, at its own line rather than at the table's.
 
 use super::ArraySystem;
 use raidlab_units::{Bytes, parse_bytes};
@@ -21,11 +20,11 @@ use std::ops::{Deref, DerefMut};
 include!(concat!(env!("OUT_DIR"), "/systems.rs"));
 
 impl ArraySpec {
-    /// One array of each system, described by as little as there can be, in the order of
-    /// names: what is looked for where a run may have left something.
+    /// A minimal array of each system, in the order of names: these are looked for where a run may
+    /// have left something.
     #[must_use]
     pub fn one_of_each() -> Vec<Self> {
-        // Each is read in a test.
+        // A test reads each of them.
         let kinds = LEAST.iter();
         kinds
             .filter_map(|(name, text)| {
@@ -57,10 +56,10 @@ pub(crate) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, 
     at_most(deserializer, LARGEST_SIZE)
 }
 
-/// More than any array of disks holds: 512 PiB.
+/// The largest size accepted, 512 PiB: more than any array of disks holds.
 const LARGEST_SIZE: Bytes = Bytes(1 << 59);
 
-/// More than any disk has in a place: a chunk of 1 GiB.
+/// The largest chunk accepted, 1 GiB.
 const LARGEST_CHUNK: Bytes = Bytes(1 << 30);
 
 fn at_most<'de, D: Deserializer<'de>>(deserializer: D, most: Bytes) -> Result<Bytes, D::Error> {
@@ -79,7 +78,7 @@ pub(crate) fn chunk<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes,
     at_most(deserializer, LARGEST_CHUNK)
 }
 
-/// The same for a field that may be left out.
+/// Reads a chunk in a field that may be left out.
 ///
 /// # Errors
 /// When the text is no size, or more than 1 GiB.
@@ -89,7 +88,7 @@ pub(crate) fn optional_chunk<'de, D: Deserializer<'de>>(
     chunk(deserializer).map(Some)
 }
 
-/// The same for a field that may be left out.
+/// Reads a size in a field that may be left out.
 ///
 /// # Errors
 /// When the text is no size.

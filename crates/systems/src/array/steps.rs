@@ -4,16 +4,15 @@ use super::{Member, ReadBack, Result, SystemError};
 use raidlab_shell::{Command, Target, TargetError};
 use raidlab_units::{Bytes, Sectors};
 
-/// Erases the signatures of whatever was on some devices, so that no tool
-/// asks about them and none finds an old array. `wipefs` opens a device
-/// exclusively and so refuses one that is in use.
+/// The command that erases all signatures on some devices, so that no tool asks about them or finds
+/// an old array. `wipefs` opens a device exclusively and so refuses one that is in use.
 pub(crate) fn wipe(devices: &[&str]) -> Command {
     let words = ["--all"].iter().chain(devices).copied();
     Command::destroys("wipefs", words)
 }
 
-/// Writes a tunable's file: a command like any other, so that it shows in a
-/// plan. `tee` fails when the kernel refuses the value.
+/// The command that writes a tunable's file: a command like any other, so that it shows in a plan.
+/// `tee` fails when the kernel refuses the value.
 pub(crate) fn set(path: &str, value: impl std::fmt::Display) -> Command {
     Command::changes("tee", [path]).input(format!("{value}\n"))
 }
@@ -38,7 +37,7 @@ pub(crate) fn trailing_number(name: &str) -> u32 {
     name[name.len() - digits.min(5)..].parse().unwrap_or(0)
 }
 
-/// The smallest member's size: what each of equal slots can hold.
+/// The smallest member's size, which each of equal slots can hold.
 pub(crate) fn smallest(members: &[Member]) -> Bytes {
     members
         .iter()
@@ -61,7 +60,7 @@ pub(crate) fn member<'a>(title: &str, members: &'a [Member], slot: usize) -> Res
     })
 }
 
-/// The size of a block device of Linux; 0 where it does not tell.
+/// The size of a block device of Linux; 0 where it is not reported.
 pub(crate) fn device_size(target: &dyn Target, device: &str) -> Bytes {
     let path = format!("/sys/class/block/{}/size", kernel_name(device));
     let text = target.read(&path).unwrap_or_default();
@@ -69,7 +68,7 @@ pub(crate) fn device_size(target: &dyn Target, device: &str) -> Bytes {
     sectors.map_or(Bytes(0), Sectors::to_bytes)
 }
 
-/// What a command prints; nothing where its program is missing or it fails.
+/// The output of a command; empty where its program is missing or it fails.
 pub(crate) fn printed(target: &dyn Target, command: &Command) -> Result<String> {
     match target.output(command) {
         Ok(output) if output.code == Some(0) => Ok(output.stdout),
@@ -78,7 +77,7 @@ pub(crate) fn printed(target: &dyn Target, command: &Command) -> Result<String> 
     }
 }
 
-/// A refusal to build.
+/// The error that an array cannot be built, with the reason.
 pub(crate) fn cannot_build(system: &str, reason: impl Into<String>) -> SystemError {
     SystemError::unsupported(system, "be built", reason.into())
 }
@@ -97,9 +96,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A setting out of a file; `understand` turns what it holds into what the
-    /// spec would say. Left out where there is no such file and nothing was
-    /// asked for; not applied where there is none and something was.
+    /// Adds a setting from a file; `understand` converts its contents into the spec's form. Without
+    /// such a file, the setting is left out if it was not requested, and not applied if it was.
     pub(crate) fn file(
         &mut self,
         name: &str,
@@ -119,7 +117,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A setting that was read elsewhere.
+    /// Adds a setting that was read elsewhere.
     pub(crate) fn found(
         &mut self,
         name: &str,

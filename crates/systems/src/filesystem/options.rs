@@ -1,6 +1,6 @@
-//! Options that only shape a file system: of the programs that make it (mke2fs(8),
-//! mkfs.xfs(8), mkfs.btrfs(8), newfs(8)) and of its mount (mount(8), ext4(5), xfs(5),
-//! btrfs(5), and FreeBSD's mount(8)). Lists of them are files, with a word a line.
+//! Options that only shape a file system: of the programs that make it (mke2fs(8), mkfs.xfs(8),
+//! mkfs.btrfs(8), newfs(8)) and of its mount (mount(8), ext4(5), xfs(5), btrfs(5), and FreeBSD's
+//! mount(8)). The lists are files, with one word per line.
 
 use crate::words::Maker;
 
@@ -32,7 +32,7 @@ pub(super) const UFS: Maker = Maker {
     long: "",
 };
 
-/// The mount options that every file system takes.
+/// The mount options that all file systems accept.
 pub(crate) const ANY_MOUNT: &str = include_str!("mount/any.txt");
 pub(super) const EXT_MOUNT: &str = include_str!("mount/ext.txt");
 pub(super) const XFS_MOUNT: &str = include_str!("mount/xfs.txt");

@@ -1,11 +1,11 @@
-//! What each file system says of itself.
+//! Reading of the settings of each file system.
 
 use super::FileSystemSpec;
 use crate::array::Result;
 use crate::array::steps::Reader;
 use raidlab_shell::{Command, Target};
 
-/// `dumpe2fs -h`: one `name:   value` a line.
+/// Reads `dumpe2fs -h`: one `name: value` per line.
 pub(super) fn ext(
     spec: &FileSystemSpec,
     reader: &mut Reader<'_>,
@@ -40,7 +40,7 @@ pub(super) fn ext(
     Ok(())
 }
 
-/// `xfs_info`: `name=value` in sections; its stripe is in blocks.
+/// Reads `xfs_info`: `name=value` in sections; its stripe is in blocks.
 pub(super) fn xfs(
     spec: &FileSystemSpec,
     reader: &mut Reader<'_>,
@@ -73,8 +73,7 @@ pub(super) fn xfs(
     Ok(())
 }
 
-/// The value of a name in a section, which goes on over lines that begin with
-/// blanks.
+/// The value of a name in a section, which continues over lines that begin with blanks.
 fn xfs_value<'a>(info: &'a str, section: &str, wanted: &str) -> Option<&'a str> {
     let mut inside = false;
     for line in info.lines() {
@@ -95,8 +94,7 @@ fn xfs_value<'a>(info: &'a str, section: &str, wanted: &str) -> Option<&'a str> 
     None
 }
 
-/// `tunefs -p` prints to standard error:
-/// `tunefs: soft updates: (-n)                                 enabled`.
+/// Reads `tunefs -p`, which prints to standard error: `tunefs: soft updates: (-n) enabled`.
 pub(super) fn ufs(reader: &mut Reader<'_>, target: &dyn Target, device: &str) -> Result<()> {
     let output = target.run(&Command::reads("tunefs", ["-p", device]))?;
     let value = |wanted: &str| {

@@ -1,10 +1,9 @@
-//! What CSV and tables of bonnie++ share: the tests, their cells and units.
+//! The common parts of CSV and tables of bonnie++: the tests, their cells and units.
 //!
-//! A rate is in KiB per second (bon_time.cpp divides 1024 times the size in
-//! MiB by the time), in tables of 1.98 and later with `k`, `m` or `g`, powers
-//! of 1024 upon it. `+++++` stands where a test took less than half a second:
-//! that is no rate at all, neither fast nor infinite. An empty cell is a test
-//! that did not run.
+//! A rate is in KiB per second (bon_time.cpp divides 1024 times the size in MiB by the time), in
+//! tables of 1.98 and later with `k`, `m` or `g`, powers of 1024 upon it. `+++++` stands for a test
+//! of less than half a second, which has no rate at all, neither a fast nor an infinite one. An
+//! empty cell is a test that did not run.
 
 use crate::Operation;
 use crate::number::{finite, measured, percent, whole};
@@ -26,7 +25,7 @@ pub(super) const TESTS: [Operation; 12] = [
     Operation::DeleteRandom,
 ];
 
-/// Whether an operation is told in bytes per second.
+/// Whether the rate of an operation is in bytes per second.
 const fn is_bytes(operation: Operation) -> bool {
     matches!(
         operation,
@@ -38,7 +37,7 @@ const fn is_bytes(operation: Operation) -> bool {
     )
 }
 
-/// How many copies of each test run `job` did at the same time (`-c`).
+/// The number of copies of each test that run `job` did at the same time (`-c`).
 pub(super) fn processes(job: u32, count: &str) -> Option<Reported> {
     let count: u64 = count.trim().parse().ok()?;
     Some(Reported::new(Some(job), PROCESSES, count, ""))
@@ -86,12 +85,12 @@ pub(super) fn part(
     Ok(Some(part))
 }
 
-/// A cell of plus signs only.
+/// Whether a cell is of plus signs only.
 pub(super) fn is_short(cell: &str) -> bool {
     !cell.is_empty() && cell.bytes().all(|byte| byte == b'+')
 }
 
-/// A rate in KiB/s or per second: `28840`, `10.4m`.
+/// Reads a rate in KiB/s or per second: `28840`, `10.4m`.
 fn rate(cell: &str) -> Option<f64> {
     let number = measured(cell)?;
     let factor = match number.unit {
@@ -104,7 +103,7 @@ fn rate(cell: &str) -> Option<f64> {
     Some(number.value * factor)
 }
 
-/// The slowest single call: `391us`, `859ms`, `437s`.
+/// Reads the latency of the slowest single call: `391us`, `859ms`, `437s`.
 fn latency(cell: &str) -> Result<Option<ReportedLatency>, &'static str> {
     let cell = cell.trim();
     if cell.is_empty() || is_short(cell) {
@@ -124,8 +123,7 @@ fn latency(cell: &str) -> Result<Option<ReportedLatency>, &'static str> {
     Ok(Some(latency))
 }
 
-/// Bytes of a size such as `64M`, `16G`, `300`; a plain number is in `unit`
-/// bytes.
+/// Reads a size such as `64M`, `16G`, `300` in bytes; a plain number is in `unit` bytes.
 pub(super) fn size(text: &str, unit: u64) -> Option<u64> {
     let text = text.trim();
     let number = measured(text)?;
@@ -136,8 +134,7 @@ pub(super) fn size(text: &str, unit: u64) -> Option<u64> {
     whole(number.value * factor)
 }
 
-/// Puts sizes into parts: of the file for transfers and seeks, of a block for
-/// block transfers.
+/// Sets the sizes of parts: of the file for transfers and seeks, of a block for block transfers.
 pub(super) fn set_sizes(parts: &mut [Part], file: Option<u64>, chunk: Option<u64>) {
     for part in parts {
         let is_io = is_bytes(part.operation) || part.operation == Operation::Seek;
@@ -152,7 +149,7 @@ pub(super) fn set_sizes(parts: &mut [Part], file: Option<u64>, chunk: Option<u64
     }
 }
 
-/// Puts the number of files into the parts of tests with files. It is told in units of 1024, as
+/// Sets the number of files in the parts of tests with files. It is printed in units of 1024, as
 /// `16` or `100:16384:0/20`.
 pub(super) fn set_files(parts: &mut [Part], told: &str) {
     let files = told.split([':', '/']).next().and_then(count);
@@ -163,7 +160,7 @@ pub(super) fn set_files(parts: &mut [Part], told: &str) {
     of_files.for_each(|part| part.total_ios = files);
 }
 
-/// A whole number of a field, if it is one.
+/// Reads the whole number of a field, if it is one.
 pub(super) fn count(field: &str) -> Option<u64> {
     finite(field)
         .filter(|number| number.fract() == 0.0)

@@ -13,7 +13,7 @@
 use super::cells::{Cells, TESTS, count, is_short, part, processes, set_files, set_sizes, size};
 use crate::result::{Reported, ReportedOption, ToolResult};
 
-/// Fields of a format by the version in field 0.
+/// The number of fields of a format, by the version in field 0.
 fn width(version: &str) -> Option<usize> {
     match version {
         "1.96" | "1.97" => Some(48),
@@ -22,7 +22,7 @@ fn width(version: &str) -> Option<usize> {
     }
 }
 
-/// Whether a line can be CSV of bonnie++'s.
+/// Whether a line can be CSV of bonnie++.
 pub(crate) fn is_line(line: &str) -> bool {
     let fields: Vec<&str> = line.trim().split(',').collect();
     match width(fields[0]) {
@@ -31,7 +31,8 @@ pub(crate) fn is_line(line: &str) -> bool {
     }
 }
 
-/// Format 1: a name, a size and cells that are rates, percentages or nothing.
+/// Whether the fields are of format 1: a name, a size and cells that are rates,
+/// percentages or empty.
 fn is_old(fields: &[&str]) -> bool {
     const WIDTH: usize = 27;
     if fields.len() < WIDTH {
@@ -98,8 +99,8 @@ fn read_new(
     for (place, name) in ["num_files", "max_size", "min_size"].iter().enumerate() {
         option(name, fields[files + place]);
     }
-    // Of the last two a chunk has a letter and stands where it may; a plain
-    // number is the directories.
+    // Of the last two fields, one with a unit's letter is a chunk size; a plain number is that
+    // of the directories.
     for field in &fields[files + 3..files + 5] {
         let is_plain = count(field).is_some();
         option(

@@ -1,4 +1,4 @@
-//! bonnie++: what a file may tell it, its lines of CSV and its tables.
+//! bonnie++: the words that a file may give it, its lines of CSV and its tables.
 
 mod cells;
 mod csv;
@@ -17,9 +17,9 @@ use raidlab_results::fact;
 /// bonnie++, of every version that is known.
 pub const TOOL: Tool = Tool(&Bonnie);
 
-/// bonnie++'s lines of CSV. It prints them and the tables at once unless told
-/// otherwise, and they are the better source: names are whole there, and rates of files
-/// are numbers (2.00 hands a floating-point number to a `%d` in its table).
+/// bonnie++'s lines of CSV. By default it prints both them and the tables, and the CSV is the
+/// better source: names are whole in it, and rates of files are numbers (2.00 hands a
+/// floating-point number to a `%d` in its table).
 pub const CSV: Format = Format {
     name: "bonnie-csv",
     tool: TOOL,
@@ -82,7 +82,7 @@ impl Benchmark for Bonnie {
         })
     }
 
-    /// A count without a rate, as of `+++++`, is no row.
+    /// A count without a rate, as with `+++++`, is no row.
     fn is_row(&self, part: &Part) -> bool {
         part.has_rate()
     }
@@ -119,7 +119,7 @@ impl Benchmark for Bonnie {
     }
 }
 
-/// What shapes the load; bonnie++(8) of 2.00.
+/// The kind of word that follows an option that shapes the load; bonnie++(8) of 2.00.
 fn option(letter: &str) -> Option<Takes> {
     match letter {
         "q" | "f" | "b" | "D" => Some(Takes::Nothing),
@@ -134,7 +134,7 @@ fn option(letter: &str) -> Option<Takes> {
 /// left to [`table::parse`].
 ///
 /// # Errors
-/// Where there is none, or one has a field that is no value.
+/// Where there is no such line, or one has a field that is no value.
 pub(crate) fn parse_csv(text: &str) -> Result<ToolResult, ParseError> {
     let mut result = ToolResult::new(crate::bonnie::CSV);
     let mut runs = 0;

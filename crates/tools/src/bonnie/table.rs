@@ -6,20 +6,19 @@
 //! the right, tests that did not run leave blanks: so a row with all twelve
 //! words is taken word by word, any other by its columns.
 //!
-//! The name is cut to what the size leaves of 19 letters. bonnie++ 2.00 hands
-//! the rates of files, floating-point numbers, to `%5d`: what it prints there
-//! is whatever the processor had in another register. Such cells are no
-//! values.
+//! The name is cut to what the size leaves of 19 letters. bonnie++ 2.00 passes the rates of files,
+//! floating-point numbers, to `%5d`: it then prints what the processor had in another register.
+//! Such cells are no values.
 
 use super::cells::{Cells, TESTS, part, processes, set_files, set_sizes, size};
 use crate::error::ParseError;
 use crate::result::{Part, Reported, ToolResult};
 
-/// Letters of a row before its first cell.
+/// The width of a row's label, in characters.
 const LABEL: usize = 19;
-/// Letters of a rate and of processor time.
+/// The widths of a rate and of processor time, in characters.
 const CELLS: [usize; 2] = [6, 4];
-/// Letters of a latency.
+/// The width of a latency, in characters.
 const LATENCY: usize = 10;
 
 /// Whether a text has a table's heading.
@@ -27,7 +26,7 @@ pub(crate) fn is_in(text: &str) -> bool {
     text.lines().any(|line| heading(line).is_some())
 }
 
-/// The version and whether it is the table of files.
+/// The version in a heading, and whether it is that of the table of files.
 fn heading(line: &str) -> Option<(&str, bool)> {
     let is_files = line.contains("------Sequential Create------");
     if !is_files && !line.contains("------Sequential Output------") {
@@ -87,7 +86,7 @@ pub(super) fn parse(text: &str) -> Result<ToolResult, ParseError> {
     result.if_found(job.is_some(), expected)
 }
 
-/// The row of numbers below a heading: behind the line with `%CP`.
+/// The row of numbers below a heading: after the line with `%CP`.
 fn row_after(lines: &[&str], heading: usize) -> Option<usize> {
     let units = lines
         .iter()
@@ -119,7 +118,7 @@ impl Table<'_> {
         let mut sizes = (None, None);
         if self.is_files {
             if label.is_empty() {
-                // The heading of this table has the name.
+                // The name is in the heading of this table.
                 let names = self.heading.get(1).copied().unwrap_or_default();
                 let name: String = names.chars().take(LABEL).collect();
                 name.trim().clone_into(label);
@@ -174,8 +173,7 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// Whether a rate of files is a whole number of 2.00, which cannot be
-    /// right.
+    /// Whether a rate of files is a whole number from 2.00, which cannot be right.
     fn is_garbage(&self, version: &str, rate: &str) -> bool {
         let rate = rate.trim();
         self.is_files

@@ -1,4 +1,4 @@
-//! dd's commands in the text of a terminal: which of them an output is of.
+//! dd's commands in the text of a terminal, and their assignment to outputs.
 
 use crate::Operation;
 
@@ -10,17 +10,19 @@ pub(super) type Operands = Vec<(String, String)>;
 pub(super) struct Commands {
     told: Vec<Operands>,
     next: usize,
-    /// Whether a loop of the shell does them again and again.
+    /// Whether a shell loop repeats the commands.
     loops: bool,
-    /// How many more reports follow than there are commands: those of a dd that goes on.
+    /// The number of reports beyond one per command: progress reports of a dd that
+    /// is still running.
     pub(super) further: usize,
 }
 
 impl Commands {
-    /// Those of a line; `None` where there is none in it.
+    /// The commands of a line; `None` where it has none.
     pub(super) fn of(line: &str) -> Option<Self> {
         let told: Vec<Operands> = line.split(SEPARATORS).filter_map(operands).collect();
-        // A loop behind it asks it how far it is: `dd ... & while kill -USR1 $!; do sleep 1; done`.
+        // A loop after the command may only ask it for progress:
+        // `dd ... & while kill -USR1 $!; do sleep 1; done`.
         let words = line.split_whitespace();
         let mut before = words.take_while(|word| !word.contains("f="));
         let loops = before.any(|word| word == "do");
@@ -49,7 +51,7 @@ impl Commands {
         }
     }
 
-    /// The operands of the next output; none where no command was told.
+    /// Takes the operands of the next output; empty where its command is not known.
     pub(super) fn take(&mut self) -> Operands {
         let own = self.told.get(self.next).cloned().unwrap_or_default();
         self.next += 1;
@@ -59,8 +61,8 @@ impl Commands {
         own
     }
 
-    /// Passes over a command that has not begun, as this line says: it prints no records.
-    /// Whether it says so.
+    /// Skips a command that has not begun, as this line reports: it prints no records. Returns
+    /// whether the line reports that.
     pub(super) fn has_failed(&mut self, line: &str) -> bool {
         let failed = has_not_begun(line);
         if failed {
@@ -74,10 +76,10 @@ fn has_not_begun(line: &str) -> bool {
     line.starts_with("dd: ") && NOT_BEGUN.iter().any(|end| line.ends_with(end))
 }
 
-/// What parts commands of the shell.
+/// The characters that separate commands of the shell.
 const SEPARATORS: [char; 6] = [';', '|', '&', '(', ')', '`'];
 
-/// How the one line ends that a dd prints which cannot begin.
+/// The ends of the one line that a dd prints which cannot begin.
 pub(super) const NOT_BEGUN: [&str; 4] = [
     "No such file or directory",
     "Permission denied",
@@ -85,7 +87,7 @@ pub(super) const NOT_BEGUN: [&str; 4] = [
     "Device busy",
 ];
 
-/// The operands of a dd, where this command is one.
+/// The operands of a command, if it is a dd.
 fn operands(command: &str) -> Option<Operands> {
     let is_quote = |letter: char| matches!(letter, '"' | '\'');
     let words = command.split_whitespace();
@@ -101,7 +103,7 @@ fn operands(command: &str) -> Option<Operands> {
     names_files.then_some(operands)
 }
 
-/// A copy to nowhere is a read; every other is taken for a write.
+/// The direction of a copy: to `/dev/null` it is a read; any other is taken for a write.
 pub(super) fn direction(operands: &[(String, String)]) -> Operation {
     let is_of = |(name, value): &(String, String)| name == "of" && value == "/dev/null";
     if operands.iter().any(is_of) {

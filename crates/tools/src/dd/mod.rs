@@ -1,4 +1,4 @@
-//! dd: what a file may tell it, and what it says at its end.
+//! dd: the words that a file may give it, and its output.
 
 mod commands;
 mod normal;
@@ -22,7 +22,7 @@ use raidlab_units::bytes_in;
 /// dd, of any system.
 pub const TOOL: Tool = Tool(&Dd);
 
-/// dd's last lines.
+/// The report that dd prints at its end.
 pub const TEXT: Format = Format {
     name: "dd-text",
     tool: TOOL,
@@ -97,7 +97,7 @@ impl Benchmark for Dd {
         (!["if", "of"].contains(&operand)).then_some(operand)
     }
 
-    /// One that copied nothing is a row: it was asked to copy.
+    /// A dd that copied nothing is a row: it was asked to copy.
     fn is_row(&self, part: &Part) -> bool {
         part.total_ios.is_some() || part.total_bytes.is_some()
     }
@@ -139,8 +139,8 @@ impl Benchmark for Dd {
             },
             facts,
         );
-        // Without `count` it touches what it copied. Without its command nobody knows whether it
-        // went past memory.
+        // Without `count` dd touches what it copied. Without its command it is not known whether
+        // it bypassed memory.
         let copied = result.parts.iter().filter_map(|part| part.total_bytes);
         if let Some(bytes) = copied.max().filter(|_| !result.options.is_empty()) {
             facts.add(fact::JOB_WORKING_SET_BYTES, &bytes.to_string(), "bytes");
@@ -164,7 +164,7 @@ fn operation(arguments: &[String], place: &Place<'_>) -> Option<Operation> {
     }
 }
 
-/// A place, or a word that shapes; dd(1) of coreutils and FreeBSD.
+/// Checks an operand: a place, or a word that shapes the load; dd(1) of coreutils and FreeBSD.
 fn check_operand(word: &str) -> Result<(), Wrong> {
     const SHAPE: [&str; 15] = [
         "bs", "cbs", "conv", "count", "fillchar", "files", "ibs", "iflag", "iseek", "obs", "oflag",
@@ -188,14 +188,14 @@ fn check_operand(word: &str) -> Result<(), Wrong> {
     }
 }
 
-/// What dd's operands say of the job.
+/// Adds the facts that follow from dd's operands.
 fn operand_facts<'a>(operand: impl Fn(&str) -> Option<&'a str>, facts: &mut Facts) {
     for name in ["if", "of", "bs", "count", "conv", "iflag", "oflag"] {
         if let Some(value) = operand(name) {
             facts.add(&fact::dd_operand(name), value, "");
         }
     }
-    // POSIX: blocks of 512 bytes unless said, and what is counted is read.
+    // POSIX: blocks are of 512 bytes by default, and `count` counts input blocks.
     let block = operand("bs").or_else(|| operand("ibs"));
     let block = block.map_or(Some(512), bytes);
     let size = block
@@ -214,15 +214,15 @@ fn operand_facts<'a>(operand: impl Fn(&str) -> Option<&'a str>, facts: &mut Fact
     facts.add(fact::JOB_DATA_PATTERN, pattern, "");
 }
 
-/// How many blocks `count` lets dd copy; `None` where it counts bytes, as with a `B` at its end
-/// since GNU's 9.1.
+/// The number of blocks that `count` lets dd copy; `None` where it counts bytes, as with a `B` at
+/// its end since GNU's 9.1.
 fn counted_blocks<'a>(operand: impl Fn(&str) -> Option<&'a str>) -> Option<u64> {
     let in_bytes = operand("iflag").is_some_and(|flags| flags.contains("count_bytes"));
     let count = operand("count").filter(|count| !in_bytes && !count.ends_with('B'));
     count.and_then(bytes)
 }
 
-/// A size as dd reads it: `k` and `KiB` are 1024 bytes, `kB` 1000, `b` 512 and `w` 2, and
+/// Parses a size as dd does: `k` and `KiB` are 1024 bytes, `kB` 1000, `b` 512 and `w` 2, and
 /// an `x` multiplies.
 fn bytes(text: &str) -> Option<u64> {
     text.split('x').try_fold(1, |product: u64, factor| {
@@ -239,7 +239,7 @@ fn bytes(text: &str) -> Option<u64> {
     })
 }
 
-/// Bytes per second of `49.02 MB/s`, by the unit as printed.
+/// Bytes per second of a printed rate, `49.02 MB/s`, by its unit.
 fn decimal_rate(text: &str) -> Option<f64> {
     let (number, unit) = text.split_once(' ')?;
     let factor = bytes_in(unit, 1000.0)?;

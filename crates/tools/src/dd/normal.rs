@@ -1,8 +1,9 @@
-//! A text of a terminal as dd's lines are sought in it.
+//! Normalization of a terminal's text, in which dd's lines are then searched.
 
-/// Points for decimal commas, spaces for no-break spaces, signs of the usual width for wide
-/// ones, and of a line that overwrites itself the last state. What the shell goes on with after a
-/// `\` stands in the first line of the command, and empty lines in its place.
+/// Normalizes a text: points for decimal commas, spaces for no-break spaces, signs of the
+/// usual width for wide ones, and for a line that overwrites itself its last state. A command
+/// that the shell continues after a `\` is joined into its first line, with empty lines in
+/// place of the others.
 pub(super) fn normal(text: &str) -> String {
     let mut normal = String::with_capacity(text.len());
     let mut ends = String::new();

@@ -1,8 +1,8 @@
-//! What dd says at its end, of any system and in some languages.
+//! The report that dd prints at its end, of any system and in some languages.
 //!
-//! Two lines tell records, `A+B records in` and `A+B records out`: A whole, B
-//! partial. What follows is in words that change with system and language;
-//! the numbers do not. So a line with bytes and time is taken by its shape:
+//! Two lines count records, `A+B records in` and `A+B records out`: A whole, B partial. The rest is
+//! in words that change with system and language; the numbers do not. So a line with bytes and time
+//! is taken by its shape:
 //!
 //! * GNU, uutils, busybox: the first number is the bytes (in Ukrainian, and in Russian up to
 //!   coreutils 8.24, a word stands before it), parentheses hold roundings, then
@@ -10,20 +10,18 @@
 //!   records too, and commas are wide;
 //! * FreeBSD, macOS, NetBSD: `N bytes transferred in S secs (R bytes/sec)`.
 //!
-//! A decimal comma and no-break spaces are taken for what they mean. The rate
-//! printed is never taken: it is rounded, its unit may be a power of 1000 or
-//! of 1024, and it may be `Infinity`. It is kept as a fact when it is not what
-//! bytes and time say.
+//! Decimal commas and no-break spaces are understood. The rate printed is never taken: it is
+//! rounded, its unit may be a power of 1000 or of 1024, and it may be `Infinity`. It is kept as a
+//! fact when it differs from bytes over time.
 //!
-//! Busybox as Debian builds it prints records only, so does `status=noxfer`:
-//! then bytes and time are unknown. Of `2>&1 | tail -1` only the line of bytes and time is left:
-//! then records are unknown, and so is the block. Where the text is of a terminal and the command
-//! stands above its output (`# dd if=/dev/zero of=f bs=1M`), its operands are the
-//! options of that run, and say whether it read or wrote. Of several commands in a line each has
-//! an output of its own, and those of a loop (`do`) have them again and again. A dd that is asked by a
-//! signal, or reads on past errors (`conv=noerror`), says all this while it runs, too: its last
-//! report counts. `/usr/bin/time -h` of FreeBSD, GNU's and POSIX's formats of time around a dd are
-//! kept as facts.
+//! Debian's build of busybox prints records only, and so does `status=noxfer`: then bytes and time
+//! are unknown. Of `2>&1 | tail -1` only the line of bytes and time is left: then records are
+//! unknown, and so is the block. Where the text is of a terminal and the command stands above its
+//! output (`# dd if=/dev/zero of=f bs=1M`), its operands are the options of that run, and say
+//! whether it read or wrote. Of several commands in a line each has an output of its own, and those
+//! of a loop (`do`) have them again and again. A dd that is asked by a signal, or reads on past
+//! errors (`conv=noerror`), says all this while it runs, too: its last report counts.
+//! `/usr/bin/time -h` of FreeBSD, GNU's and POSIX's formats of time around a dd are kept as facts.
 
 use super::commands::{Commands, NOT_BEGUN, Operands, direction};
 use super::counted_blocks;
@@ -32,7 +30,7 @@ use crate::error::ParseError;
 use crate::number::{differ, finite, nanoseconds, whole};
 use crate::result::{Part, Reported, ReportedOption, ToolResult};
 
-/// Whether a text has lines of dd's in it.
+/// Whether a text has lines of dd in it.
 pub(crate) fn is_in(text: &str) -> bool {
     let is_whole = |line| transfer(line).is_some_and(|transfer| transfer.is_whole());
     let text = normal(text);
@@ -40,9 +38,8 @@ pub(crate) fn is_in(text: &str) -> bool {
         .any(|line| records(line).is_some() || is_whole(line))
 }
 
-/// Reads what one or more runs of dd said. Whether it was a write or a read is
-/// not in the text: the parts are writes, and a caller that knows better
-/// changes that.
+/// Reads the reports of one or more runs of dd. The text does not tell reads from writes: the parts
+/// are writes, which a caller that knows better changes.
 ///
 /// # Errors
 /// Where there are no records at all, or input without output.
@@ -95,7 +92,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
         } else if let Some(open) = &mut run {
             open.further_line(line, &mut result);
         } else if let Some(transfer) = transfer(line) {
-            // Before any records it is progress of a run that goes on.
+            // Before any records, the line is progress of a run that is still going.
             if !has_records && transfer.is_whole() {
                 let mut alone = Run::new(index, None, commands.take());
                 alone.transfer = Some(transfer);
@@ -110,22 +107,22 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     result.if_found(found, "lines such as `16+0 records in`")
 }
 
-/// One run while its lines are read.
+/// One run of dd while its lines are read.
 #[derive(Debug)]
 struct Run {
-    /// The line of its input records, from 0.
+    /// The index of the line with its input records, from 0.
     line: usize,
-    /// Its records; none of a line of bytes and time alone.
+    /// The run's input records; `None` for a line of bytes and time alone.
     input: Option<(u64, u64)>,
     output: Option<(u64, u64)>,
     truncated: Option<u64>,
     transfer: Option<Transfer>,
     facts: Vec<Reported>,
-    /// Those of its command, where that is told.
+    /// The operands of the run's command, where that is known.
     operands: Operands,
-    /// Whether a key of the terminal asked for this report.
+    /// Whether a key of the terminal requested this report.
     is_asked: bool,
-    /// Whether something else stands below it.
+    /// Whether other text follows the report.
     is_over: bool,
 }
 
@@ -139,7 +136,7 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    /// Whether it says in which time, and at which rate: no other line does so.
+    /// Whether the line has both a time and a rate: no other line does.
     fn is_whole(&self) -> bool {
         let in_bytes = |(_, unit): &(f64, String)| unit.ends_with("B/s") || unit == "bytes/sec";
         self.seconds.is_some() && self.rate.as_ref().is_some_and(in_bytes)
@@ -162,9 +159,9 @@ impl Run {
     }
 
     /// Whether the next report, with these input records, is of the same dd, so that this one was
-    /// made while it ran. Without a key that asked for it, reports must be left over by the
-    /// commands, and records grow, but no longer than `count` lets them. Where an operand changes
-    /// (`if=$file`), a loop may have made the next report.
+    /// made while it ran. Unless a key requested it, there must be more reports than commands, and
+    /// records must grow, but not beyond `count`. Where an operand changes (`if=$file`), a loop may
+    /// have made the next report.
     fn goes_on(&self, next: (u64, u64), commands: &Commands, after_error: bool) -> bool {
         let total = |(whole, partial): (u64, u64)| whole.saturating_add(partial);
         let (Some(now), next) = (self.input.map(total), total(next)) else {
@@ -188,19 +185,20 @@ impl Run {
 
     fn further_line(&mut self, line: &str, result: &mut ToolResult) {
         if let Some(transfer) = transfer(line) {
-            // A second one is the progress of the next run.
+            // A second such line is the progress of the next run.
             self.transfer.get_or_insert(transfer);
         } else if let Some(count) = truncated(line) {
             self.truncated = Some(count);
         } else {
-            // Only what asked for the next report may stand between two of one dd.
+            // Between two reports of one dd there may only be what requested the next one.
             self.is_over |= !(line.is_empty() || line.contains("kill "));
             other_line(line, Some(&mut self.facts), result);
         }
     }
 }
 
-/// What a terminal prints above dd's report where Ctrl-T asked for it (`SIGINFO`).
+/// Whether a line is printed above dd's report by a terminal on which Ctrl-T
+/// requested it (`SIGINFO`).
 fn is_asking(line: &str) -> bool {
     line.contains("load: ") && line.contains(" cmd: dd ")
 }
@@ -251,8 +249,8 @@ fn finish(run: Option<Run>, result: &mut ToolResult) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// What went wrong, of a line such as `dd: error writing 'x': No space left on device`: all
-/// systems' dd says so before its records. A dd that did not even begin has none.
+/// The error in a line such as `dd: error writing 'x': No space left on device`: dd of every system
+/// prints it before its records. A dd that could not begin has no records.
 fn error(line: &str) -> Option<&str> {
     const HARMLESS: [&str; 5] = [
         "warning:",
@@ -303,8 +301,8 @@ fn take_transfer(transfer: &Transfer, output: Option<(u64, u64)>, part: &mut Par
     }
 }
 
-/// Bytes per second of a printed rate, whose prefixes mean powers of 1000 at
-/// GNU's and of 1024 at busybox's: `None` where the unit is unknown.
+/// Bytes per second of a printed rate, whose prefixes mean powers of 1000 in GNU's dd and of 1024
+/// in busybox's; `None` where the unit is unknown.
 fn rate_in_bytes(number: f64, unit: &str) -> Option<f64> {
     if matches!(unit, "bytes/sec" | "B/s") {
         return Some(number);
@@ -313,7 +311,8 @@ fn rate_in_bytes(number: f64, unit: &str) -> Option<f64> {
     raidlab_units::bytes_in(prefix, 1000.0).map(|factor| number * factor)
 }
 
-/// `16+0` at the start of a line, with words behind it; in Chinese there is one in front.
+/// Reads `16+0` at the start of a line, with words after it; in Chinese there is also a
+/// word before it.
 fn records(line: &str) -> Option<(u64, u64)> {
     let is_word_of_others = |letter: char| letter.is_alphabetic() && !letter.is_ascii();
     let (whole, rest) = line.trim().split_once('+')?;
@@ -330,14 +329,14 @@ fn records(line: &str) -> Option<(u64, u64)> {
     Some((whole.parse().ok()?, partial.parse().ok()?))
 }
 
-/// `1 truncated record`, `3 truncated blocks`.
+/// Reads `1 truncated record`, `3 truncated blocks`.
 fn truncated(line: &str) -> Option<u64> {
     let (count, words) = line.split_once(' ')?;
     let is_truncated = words.starts_with("truncated ") || words.starts_with("odd length swab ");
     is_truncated.then(|| count.parse().ok()).flatten()
 }
 
-/// A line of bytes and time, in any words.
+/// Reads a line of bytes and time, in any language.
 pub(super) fn transfer(line: &str) -> Option<Transfer> {
     let line = line.trim();
     if let Some((head, rest)) = line.split_once(" transferred in ") {
@@ -360,7 +359,7 @@ pub(super) fn transfer(line: &str) -> Option<Transfer> {
         .split([' ', ','])
         .filter(|token| !token.is_empty())
         .collect();
-    // Bytes come first; some languages have one word before them.
+    // The bytes come first; some languages have one word before them.
     let mut firsts = tokens.iter().take(2).map(|token| leading_integer(token));
     let first = firsts.position(|number| number.is_some())?;
     let bytes = leading_integer(tokens[first])?;
@@ -387,7 +386,7 @@ pub(super) fn transfer(line: &str) -> Option<Transfer> {
         seconds,
         rate,
     };
-    // Without a time and a rate the word for bytes says what the line is.
+    // Without a time and a rate, the word for bytes shows that the line is such a line.
     let has_word = BYTE_WORDS.iter().any(|word| unit.starts_with(word));
     (transfer.is_whole() || has_word).then_some(transfer)
 }
@@ -395,15 +394,15 @@ pub(super) fn transfer(line: &str) -> Option<Transfer> {
 /// The word for bytes in English, German, French and Russian.
 const BYTE_WORDS: [&str; 3] = ["byte", "octet", "байт"];
 
-/// The number of a token that is one, also where a word of Chinese follows at once.
+/// The number at the beginning of a token, also where a Chinese word follows without a blank.
 fn leading_integer(token: &str) -> Option<u64> {
     let digits = token.trim_end_matches(|letter: char| !letter.is_ascii());
     let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_whole.then(|| digits.parse().ok()).flatten()
 }
 
-/// `s`, `seconds`, the two letters that look like c (the Latin one that old Russian
-/// translations print and the Cyrillic one), and the Chinese word.
+/// Whether a unit is a second: `s`, `seconds`, the two letters that look like c (the Latin one that
+/// old Russian translations print and the Cyrillic one), and the Chinese word.
 fn is_second(unit: &str) -> bool {
     matches!(unit, "s" | "c" | "с" | "秒" | "seconds" | "secs" | "sec")
 }
@@ -430,7 +429,7 @@ fn without_parentheses(line: &str) -> String {
         .collect()
 }
 
-/// Times of `time`, and everything else as a message.
+/// Reads the times printed by `time`, and keeps any other line as a message.
 fn other_line(line: &str, facts: Option<&mut Vec<Reported>>, result: &mut ToolResult) {
     if line.is_empty() {
         return;
@@ -446,8 +445,8 @@ fn other_line(line: &str, facts: Option<&mut Vec<Reported>>, result: &mut ToolRe
     }
 }
 
-/// `21.05s real 0.45s user 11.12s sys` (BSD `time -h`), `0.1 real ...` (BSD),
-/// `real 0m1.5s` (shells): names and seconds.
+/// Reads the names and seconds of times: `21.05s real 0.45s user 11.12s sys` (BSD `time -h`),
+/// `0.1 real ...` (BSD), `real 0m1.5s` (shells).
 pub(super) fn times(line: &str) -> Vec<(&'static str, f64)> {
     let tokens: Vec<&str> = line.split_whitespace().collect();
     let name = |token: &str| match token {
@@ -470,7 +469,7 @@ pub(super) fn times(line: &str) -> Vec<(&'static str, f64)> {
         .unwrap_or_default()
 }
 
-/// `53m50.33s`, `1h2m3s`, `21.05s`, `0.45`: seconds.
+/// Reads a time in seconds: `53m50.33s`, `1h2m3s`, `21.05s`, `0.45`.
 fn seconds(text: &str) -> Option<f64> {
     let mut total = 0.0;
     let mut rest = text;

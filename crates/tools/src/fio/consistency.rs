@@ -1,5 +1,5 @@
-//! Whether what fio says of a job can be true together. fio computes all of it from the same
-//! counts, so what does not fit was changed afterwards, or is of something else.
+//! Consistency checks of fio's figures for a job. fio computes all of them from the same counts, so
+//! a figure that does not fit was changed afterwards, or is of another job.
 
 use super::jobs::{clones, is_of_several, jobs, text};
 use super::under_way::of_three;
@@ -8,11 +8,11 @@ use crate::number::{differ, measured, whole};
 use crate::result::{LatencyKind, Part, Reported, ReportedLatency, ToolResult};
 use raidlab_units::bytes_in;
 
-/// More than fio's printing rounds off, as a share.
+/// The relative difference that is more than fio's rounding.
 const TOLERANCE: f64 = 0.02;
 
-/// Keeps the rates that fio printed, each with what it may be rounded by, where they are not
-/// its counts by its time.
+/// Keeps the rates that fio printed, each with its rounding, where they are not its counts
+/// over its time.
 pub(super) fn note_printed(
     part: &mut Part,
     bytes: Option<(f64, f64)>,
@@ -30,7 +30,7 @@ pub(super) fn note_printed(
     }
 }
 
-/// What cannot be true together, in words.
+/// Finds figures that cannot be true together, and describes them in words.
 pub(super) fn contradictions(result: &ToolResult) -> Vec<String> {
     let parts = result.parts.iter().filter(|part| result.tool.is_row(part));
     let mut all: Vec<String> = parts
@@ -50,7 +50,7 @@ pub(super) fn contradictions(result: &ToolResult) -> Vec<String> {
     all
 }
 
-/// fio tells once when it ended in seconds and once in milliseconds.
+/// Compares fio's end time in seconds with that in milliseconds.
 fn wrong_time(result: &ToolResult) -> Option<String> {
     let number = |name| result.fact(None, name)?.value.number();
     let (seconds, milliseconds) = (number("timestamp")?, number("timestamp_ms")?);
@@ -58,8 +58,8 @@ fn wrong_time(result: &ToolResult) -> Option<String> {
         .then(|| format!("it ended at second {seconds:.0} and at millisecond {milliseconds:.0}"))
 }
 
-/// Whether requests are those of a trace or of several jobs, of which a job's options and
-/// defaults tell nothing. In text for people a job of a trace looks like one without options.
+/// Whether requests are those of a trace or of several jobs, about which a job's options and
+/// defaults say nothing. In text for people a job of a trace looks like one without options.
 fn is_untold(result: &ToolResult, job: u32) -> bool {
     let option = |name| text(result, job, name);
     let is_text = result.options.is_empty();
@@ -70,7 +70,7 @@ fn is_untold(result: &ToolResult, job: u32) -> bool {
         || (is_text && default && option("rw").as_deref() == Some("read"))
 }
 
-/// The size that all of a part's requests were asked to have.
+/// The requested size of all of a part's requests.
 fn asked_size(result: &ToolResult, part: &Part) -> Option<u64> {
     let option = |name| text(result, part.job, name);
     let varies = [
@@ -96,7 +96,7 @@ fn asked_size(result: &ToolResult, part: &Part) -> Option<u64> {
     whole(of_three(&named.unwrap_or_else(|| "4k".to_owned()), place)?)
 }
 
-/// Requests times their size are the bytes, but for those that were short.
+/// Checks that requests times their size are the bytes, but for short requests.
 fn wrong_size(result: &ToolResult, part: &Part) -> Option<String> {
     let is_short = |name| {
         let count = part.fact(name).and_then(|fact| fact.value.number());
@@ -118,7 +118,7 @@ fn wrong_size(result: &ToolResult, part: &Part) -> Option<String> {
         .fact("total_bytes-step")
         .and_then(|fact| fact.value.number());
     let slack = TOLERANCE * product + under_way + step.unwrap_or(1024.0);
-    // With `kb_base=1000` the text's units are others.
+    // With `kb_base=1000` the units of the text differ.
     let is_unit = [1.024, 1.048_576, 1.073_741_824]
         .iter()
         .any(|unit| !differ(bytes as f64, product * unit, 0.01));
@@ -130,7 +130,7 @@ fn wrong_size(result: &ToolResult, part: &Part) -> Option<String> {
     })
 }
 
-/// A job that only reads writes nothing, and one that only writes reads nothing.
+/// Checks that a job that only reads wrote nothing, and one that only writes read nothing.
 fn wrong_operation(result: &ToolResult, part: &Part) -> Option<String> {
     let option = |name| text(result, part.job, name);
     let pattern = option("rw")?;
@@ -147,8 +147,8 @@ fn wrong_operation(result: &ToolResult, part: &Part) -> Option<String> {
         .then(|| format!("rw={pattern}, and yet there is a {}", part.operation))
 }
 
-/// Latencies of a part that are out of order: a time to submit and one to complete are the
-/// whole, and a mean lies between the shortest and the longest.
+/// Finds latencies of a part that contradict each other: submission and completion add up to the
+/// total, and a mean lies between the shortest and the longest.
 fn wrong_latencies(part: &Part) -> Vec<String> {
     let op = part.operation;
     let mut wrong: Vec<String> = part
@@ -163,10 +163,10 @@ fn wrong_latencies(part: &Part) -> Vec<String> {
     let Some((total, own)) = mean(LatencyKind::Total).zip(mean(completion)) else {
         return wrong;
     };
-    // Two microseconds are what text for people rounds off.
+    // Text for people is rounded to two microseconds.
     let slack = TOLERANCE * total + 2e3;
     let with_submission = own + mean(submission).unwrap_or(0.0);
-    // Each of them was timed twice, unless that was switched off.
+    // Each request was timed twice, unless that was switched off.
     let all_submitted = of(submission).is_some() && samples(submission) == samples(completion);
     if own > total + slack || (all_submitted && (with_submission - total).abs() > slack) {
         let [total, own] = [total, with_submission].map(|time| time / 1e3);
@@ -177,7 +177,7 @@ fn wrong_latencies(part: &Part) -> Vec<String> {
     wrong
 }
 
-/// What is out of order within the latencies of one kind.
+/// Finds contradictions within the latencies of one kind.
 fn out_of_order(latency: &ReportedLatency) -> Option<String> {
     let more = |less: f64, than: f64| less > than * (1.0 + TOLERANCE) + 2e3;
     let [least, most] = [latency.min_ns, latency.max_ns].map(|time| time.map(|time| time as f64));
@@ -217,7 +217,7 @@ fn out_of_order(latency: &ReportedLatency) -> Option<String> {
     ))
 }
 
-/// A group's line of status sums up its jobs: `READ: bw=..., io=...`.
+/// Checks that a group's line of status sums up its jobs: `READ: bw=..., io=...`.
 fn wrong_sum(result: &ToolResult, said: &Reported) -> Option<String> {
     let name = said.name.strip_prefix("run status ")?;
     let operation: Operation = name.parse().ok()?;
@@ -237,7 +237,7 @@ fn wrong_sum(result: &ToolResult, said: &Reported) -> Option<String> {
         .split(',')
         .filter_map(|pair| pair.trim().split_once('='));
     let (_, printed) = pairs.find(|(key, _)| *key == "io")?;
-    // `io=3584MiB (3758MB)`.
+    // The form is `io=3584MiB (3758MB)`.
     let printed = measured(printed.split('(').next()?)?;
     let unit = bytes_in(printed.unit, 1024.0)?;
     let (sum, step) = (printed.value * unit, printed.step * unit);

@@ -1,4 +1,4 @@
-//! What fio says of its jobs beside their numbers, and words for them.
+//! Facts about fio's jobs beside their numbers, and titles for them.
 
 use super::jobs::{SEVERAL_JOBS, clones, jobs, number, text};
 use super::{canonical_name, consistency::contradictions, under_way};
@@ -11,7 +11,7 @@ use raidlab_units::{parse_bytes, parse_duration};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What fio's options and its count of jobs say.
+/// Adds the facts from fio's options and its count of jobs.
 pub(super) fn of_options(result: &ToolResult, all: &mut Facts) {
     all_clones(result, all);
     errors(result, all);
@@ -36,7 +36,7 @@ pub(super) fn of_options(result: &ToolResult, all: &mut Facts) {
     job(result, all);
 }
 
-/// Clones of all jobs together: each job is told with its own.
+/// Adds the number of clones of all jobs together: each job is reported with its own.
 fn all_clones(result: &ToolResult, all: &mut Facts) {
     let clones = result.facts.iter().filter(|fact| fact.name == "jobs");
     let sum: u64 = clones
@@ -50,7 +50,7 @@ fn all_clones(result: &ToolResult, all: &mut Facts) {
     }
 }
 
-/// What went wrong in any of the jobs: an error of one, and all short or dropped I/Os.
+/// Adds the errors of all jobs: the first error, and all short or dropped I/Os.
 fn errors(result: &ToolResult, all: &mut Facts) {
     let errors = result.facts.iter().filter(|fact| fact.name == "error");
     let is_error = |fact: &&Reported| fact.value.number().is_some_and(|error| error != 0.0);
@@ -72,8 +72,8 @@ fn errors(result: &ToolResult, all: &mut Facts) {
     }
 }
 
-/// Bytes that the jobs can touch together: each clone has files of its own, as its job's name
-/// and its number are in theirs, unless `filename` names one for all (fio(1)).
+/// Adds the bytes that the jobs can touch together: each clone has files of its own, with the job's
+/// name and the clone's number in their names, unless `filename` names one for all (fio(1)).
 fn working_set(result: &ToolResult, all: &mut Facts) {
     let mut of_files: BTreeMap<String, u64> = BTreeMap::new();
     let mut own_files = 0_u64;
@@ -85,7 +85,7 @@ fn working_set(result: &ToolResult, all: &mut Facts) {
         let named = ["filename", "filename_format"];
         match named.iter().find_map(|name| text(result, job, name)) {
             Some(file) => {
-                // The last clone begins that much behind the first.
+                // The start of the last clone is that far behind that of the first.
                 let apart = text(result, job, "offset_increment");
                 let apart = apart.and_then(|step| Some(parse_bytes(&step).ok()?.0));
                 let further = number(result, job, "numjobs").unwrap_or(1).max(1) - 1;
@@ -107,7 +107,7 @@ fn working_set(result: &ToolResult, all: &mut Facts) {
     }
 }
 
-/// The rates that fio printed of all parts of an operation together, where one of them is not
+/// Adds the rates that fio printed for all parts of an operation together, where one of them is not
 /// its counts over its time.
 fn printed_rates(result: &ToolResult, all: &mut Facts) {
     type Own = fn(&Part) -> Option<f64>;
@@ -137,7 +137,7 @@ fn printed_rates(result: &ToolResult, all: &mut Facts) {
     }
 }
 
-/// How long the shortest and the longest of several jobs ran.
+/// Adds the run times of the shortest and the longest of several jobs.
 fn run_times(result: &ToolResult, all: &mut Facts) {
     let times = result
         .parts
@@ -155,7 +155,7 @@ fn run_times(result: &ToolResult, all: &mut Facts) {
     }
 }
 
-/// One fact by its name in the vocabulary; false: it does not have it.
+/// Adds one fact under its name in the vocabulary; returns false if it has none.
 pub(super) fn one(said: &Reported, all: &mut Facts) -> bool {
     let name = said.name.as_str();
     if let Some(key) = name.strip_prefix("iodepth_level ") {
@@ -179,7 +179,7 @@ pub(super) fn one(said: &Reported, all: &mut Facts) -> bool {
             all.add(&fact::fio_option(name), &said.value.to_string(), "");
             return true;
         }
-        // What the clones and the parts are summed into, and what is told of all groups.
+        // Facts that are summed over clones and parts elsewhere, or are about all groups.
         "jobs" | "printed-rate" | "printed-iops" | "disks" | SEVERAL_JOBS => return true,
         _ => return false,
     };
@@ -187,14 +187,14 @@ pub(super) fn one(said: &Reported, all: &mut Facts) -> bool {
     true
 }
 
-/// fio's options, a job's own before those of all jobs, which they overrule.
+/// fio's options, a job's own before those of all jobs, which they override.
 fn options(result: &ToolResult) -> impl Iterator<Item = &ReportedOption> {
     let own = result.options.iter().filter(|option| option.job.is_some());
     own.chain(result.options.iter().filter(|option| option.job.is_none()))
 }
 
-/// What fio's reported options say of the job as a whole: they are reported together,
-/// so what is not among them was left to fio's defaults.
+/// Adds the facts that fio's reported options give about the job as a whole: they are reported
+/// together, so an option that is missing had fio's default.
 fn job(result: &ToolResult, all: &mut Facts) {
     if result.options.is_empty() {
         return;
@@ -230,7 +230,7 @@ fn job(result: &ToolResult, all: &mut Facts) {
     all.add(fact::JOB_DATA_PATTERN, pattern, "");
 }
 
-/// fio's times: a plain number is of seconds.
+/// Parses one of fio's times: a plain number is in seconds.
 fn seconds(text: &str) -> Option<u64> {
     match text.parse::<u64>() {
         Ok(seconds) => seconds.checked_mul(1_000_000_000),
@@ -238,7 +238,7 @@ fn seconds(text: &str) -> Option<u64> {
     }
 }
 
-/// The group's shortest and longest job out of `..., mint=1msec, maxt=2msec`
+/// Adds the run times of the group's shortest and longest job from `..., mint=1msec, maxt=2msec`
 /// or, since fio 3, `run=1-2msec`.
 fn group(text: &str, all: &mut Facts) {
     let time = |text: &str| {
@@ -269,7 +269,7 @@ fn group(text: &str, all: &mut Facts) {
     }
 }
 
-/// Describes one group of jobs.
+/// The title of one group of jobs.
 pub(super) fn title(result: &ToolResult) -> Title {
     let jobs = jobs(result);
     let mut kinds: Vec<(String, &str)> = Vec::new();
@@ -281,7 +281,7 @@ pub(super) fn title(result: &ToolResult) -> Title {
         clones = clones.saturating_add(count);
         let asked = number(result, job, "iodepth");
         let level = deepest_level(result, job);
-        // Of text in pieces neither options nor levels are told.
+        // Incomplete text has neither options nor depth levels.
         let untold = level.is_none() && text(result, job, "rw").is_none();
         let own = asked.or(level).unwrap_or(1);
         is_least |= asked.is_none() && (own > 1 || untold);
@@ -322,7 +322,7 @@ pub(super) fn title(result: &ToolResult) -> Title {
     }
 }
 
-/// Whether words say the same with a size behind it.
+/// Whether `other` is the same words followed by a size.
 fn is_more(words: &str, other: &str) -> bool {
     words
         .strip_prefix(other)
@@ -345,8 +345,8 @@ fn pattern(result: &ToolResult, job: u32) -> (String, &'static str) {
     (name.to_owned(), class)
 }
 
-/// The greatest depth that a job had, where its option is not told: each of fio's levels
-/// stands for all depths from it to the next.
+/// The greatest depth that a job had, where its option is unknown: each of fio's levels stands for
+/// all depths from it to the next.
 fn deepest_level(result: &ToolResult, job: u32) -> Option<u32> {
     let own = result.facts.iter().filter(|fact| fact.job == Some(job));
     let levels = own.filter_map(|fact| fact.name.strip_prefix("iodepth_level "));

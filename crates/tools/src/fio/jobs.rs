@@ -1,4 +1,4 @@
-//! What is told of each of fio's jobs by name: its options, and the facts in their place.
+//! Look-ups by name for each of fio's jobs: its options, and the facts in their place.
 
 use crate::result::ToolResult;
 
@@ -13,7 +13,7 @@ pub(super) fn jobs(result: &ToolResult) -> Vec<u32> {
     jobs
 }
 
-/// An option's value, a job's own or that of all jobs, else the job's fact of its name.
+/// The value of an option, a job's own or that of all jobs, else the job's fact of this name.
 pub(super) fn text(result: &ToolResult, job: u32, name: &str) -> Option<String> {
     let of = |job| {
         let mut options = result.options.iter();
@@ -25,8 +25,8 @@ pub(super) fn text(result: &ToolResult, job: u32, name: &str) -> Option<String> 
         .or_else(|| Some(result.fact(Some(job), name)?.value.to_string()))
 }
 
-/// Whether several jobs are told as one (`group_reporting`): by the name of the first, in JSON
-/// with the options of the last.
+/// Whether several jobs are reported as one (`group_reporting`): under the name of the first, in
+/// JSON with the options of the last.
 pub(super) fn is_of_several(result: &ToolResult, job: u32) -> bool {
     let name = result.fact(Some(job), "jobname");
     let mut own = result.options.iter();
@@ -37,10 +37,10 @@ pub(super) fn is_of_several(result: &ToolResult, job: u32) -> bool {
     is_other || result.fact(Some(job), SEVERAL_JOBS).is_some()
 }
 
-/// The fact that text for people tells a job as one of several.
+/// The name of the fact that text for people reports a job for several.
 pub(super) const SEVERAL_JOBS: &str = "several-jobs";
 
-/// How many clones a job is told for, at least one.
+/// The number of clones that a job's report stands for, at least one.
 pub(super) fn clones(result: &ToolResult, job: u32) -> u32 {
     number(result, job, "jobs").unwrap_or(1).max(1)
 }

@@ -1,10 +1,9 @@
 //! fio's JSON, also `json+`, of versions 2.0 to 3.x.
 //!
-//! A document is sought on the first line that begins with `{`; what stands
-//! before and behind it is kept as messages. fio prints `nan` where it divides
-//! by zero, which no JSON reader takes: such words become `null` first. With
-//! `status-interval` there are several documents, each with the counts since
-//! the start: the last one counts.
+//! A document begins on the first line that begins with `{`; lines before and after it are kept as
+//! messages. fio prints `nan` where it divides by zero, which no JSON reader takes: such words
+//! become `null` first. With `status-interval` there are several documents, each with the counts
+//! since the start: the last one counts.
 //!
 //! What changed over the versions (fio's stat.c, tag by tag): `io_bytes` is in
 //! KiB up to 2.20 and in bytes from 2.21 on, when `io_kbytes` came beside it;
@@ -49,7 +48,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     let clients = root.objects("client_stats")?;
     let jobs = root.objects("jobs")?;
     for job in jobs.iter().chain(&clients) {
-        // The sum that a server's client adds would count everything twice.
+        // The sum that a client of servers adds would count everything twice.
         if !clients.is_empty() && job.text("jobname")? == Some("All clients") {
             let left_out = "the sum over all clients is left out";
             result.messages.push(left_out.to_owned());
@@ -68,8 +67,8 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     Ok(result)
 }
 
-/// Says of each job with `numjobs` how many of its clones are reported as one, as in text
-/// for people: with `group_reporting`, which JSON does not tell, all of them.
+/// Adds to each job with `numjobs` how many of its clones are reported as one, as in text for
+/// people: with `group_reporting`, which JSON does not report, all of them.
 fn count_clones(result: &mut ToolResult) {
     let of = |job, name| Some(result.fact(Some(job), name)?.value.to_string());
     let whose = |job| (of(job, "jobname"), of(job, "hostname"));
@@ -111,7 +110,7 @@ fn document(text: &str, messages: &mut Vec<String>) -> Result<(Value, usize), Pa
                 }
                 rest = &rest[stream.byte_offset()..];
             }
-            // A document cut off behind a whole one: fio was ended.
+            // A document that is cut off after a whole one: fio was killed.
             Some(Err(source)) if found.is_some() => {
                 messages.push(format!("a further JSON document is broken: {source}"));
                 rest = "";
@@ -124,9 +123,9 @@ fn document(text: &str, messages: &mut Vec<String>) -> Result<(Value, usize), Pa
     Ok((found.ok_or_else(nothing)?, line))
 }
 
-/// Where the next document begins: on a line of its own, or wherever fio's version stands
-/// at its head. What a job writes before it may be cut off within a line, as each of fio's
-/// processes has a buffer of its own.
+/// The beginning of the next document: on a line of its own, or wherever fio's version follows. A
+/// job's output before it may be cut off within a line, as each of fio's processes has a buffer
+/// of its own.
 pub(super) fn next_document(text: &str) -> Option<usize> {
     let named = text.find("\"fio version\"").and_then(|version| {
         let before = text[..version].trim_end();
@@ -149,8 +148,8 @@ fn next_line_of_document(text: &str) -> Option<usize> {
     })
 }
 
-/// Keeps what is said beside the documents. fio's other forms of output stand there where it
-/// was asked for several of them.
+/// Keeps the lines beside the documents as messages. They include fio's other formats of output,
+/// where several were requested.
 fn keep_lines(text: &str, messages: &mut Vec<String>) {
     const OTHER_FORMS: &str = "results in its other forms beside the JSON are left out";
     for line in text.lines().map(str::trim) {
@@ -164,7 +163,7 @@ fn keep_lines(text: &str, messages: &mut Vec<String>) {
     }
 }
 
-/// Puts `null` for `nan` and `inf`, with or without a sign, outside strings.
+/// Replaces `nan` and `inf`, with or without a sign, by `null` outside strings.
 pub(super) fn without_nan(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let (mut in_string, mut escaped) = (false, false);
@@ -249,8 +248,8 @@ fn read_job(job: &Node<'_>, result: &mut ToolResult) -> Result<(), ParseError> {
         let asked = |option: &ReportedOption| {
             option.name == "fdatasync" && option.job.is_none_or(|job| job == number)
         };
-        // fio 3.33 and before count these somewhere else than they print. Where they were
-        // not asked for, what is timed is the flush at the job's end.
+        // fio up to 3.33 counts flushes in another place than it prints. Where none were requested,
+        // the timed one is the flush at the job's end.
         if part.total_ios.is_none()
             && result.options.iter().any(asked)
             && let Some(latency) = sync.object("lat_ns")?
@@ -265,8 +264,8 @@ fn read_job(job: &Node<'_>, result: &mut ToolResult) -> Result<(), ParseError> {
     read_job_facts(job, number, result)
 }
 
-/// All that a job says beside its directions. Members that future versions add
-/// come along under their own names.
+/// Reads everything about a job beside its directions. Members of future versions are kept under
+/// their own names.
 fn read_job_facts(job: &Node<'_>, number: u32, result: &mut ToolResult) -> Result<(), ParseError> {
     for key in job.keys() {
         if key == "jobname" {
@@ -309,7 +308,7 @@ fn read_steady_state(
     Ok(())
 }
 
-/// Fills a part; false where nothing was done.
+/// Fills a part; returns false where nothing was done.
 fn read_direction(
     direction: &Node<'_>,
     part: &mut Part,
@@ -341,7 +340,7 @@ fn read_direction(
     part.file_size_bytes = file_bytes(result, part.job);
     part.block_size_bytes = block_size(result, part);
     read_latencies(direction, part)?;
-    // Rates over windows are zeros where no window was complete.
+    // Rates over windows are zero where no window was complete.
     let unsampled = |key: &str, prefix: &str| -> Result<bool, ParseError> {
         let highest = direction.number(&format!("{prefix}max"))?;
         Ok(key.starts_with(prefix) && highest.unwrap_or(0.0) == 0.0)
@@ -356,7 +355,7 @@ fn read_direction(
     Ok(true)
 }
 
-/// The rates that fio printed: `bw` is rounded down to KiB/s, hence the step.
+/// The rate that fio printed: `bw` is rounded down to KiB/s, hence the step.
 fn printed_rate(direction: &Node<'_>) -> Result<Option<f64>, ParseError> {
     Ok(match direction.number("bw_bytes")? {
         Some(rate) => Some(rate),
@@ -364,7 +363,7 @@ fn printed_rate(direction: &Node<'_>) -> Result<Option<f64>, ParseError> {
     })
 }
 
-/// The value of an option of a job, its own or that of all jobs.
+/// The value of a job's option, its own or that of all jobs.
 fn option<'result>(result: &'result ToolResult, job: u32, names: &[&str]) -> Option<&'result str> {
     let of = |job: Option<u32>| {
         result
@@ -377,8 +376,8 @@ fn option<'result>(result: &'result ToolResult, job: u32, names: &[&str]) -> Opt
         .map(|option| option.value.as_str())
 }
 
-/// Bytes of all files of a job: `size` is of all of them together, `filesize` of each, and
-/// overrules it. What `filename` lists is counted whatever `nrfiles` says (fio 3.33).
+/// The bytes of all files of a job: `size` is that of all files together, `filesize` that of each,
+/// which takes precedence. The files in `filename` are counted whatever `nrfiles` says (fio 3.33).
 fn file_bytes(result: &ToolResult, job: u32) -> Option<u64> {
     let told = |names: &[&str]| option(result, job, names);
     let bytes = |size: &str| Some(parse_bytes(size).ok()?.0);
@@ -392,7 +391,7 @@ fn file_bytes(result: &ToolResult, job: u32) -> Option<u64> {
     bytes(each)?.checked_mul(files)
 }
 
-/// The block size that the options name, if the counts bear it out.
+/// The block size that the options give, if the counts agree.
 fn block_size(result: &ToolResult, part: &Part) -> Option<u64> {
     let named = option(result, part.job, &["bs", "blocksize"]);
     let mut sizes = named.unwrap_or("4k").split(',');
@@ -405,7 +404,7 @@ fn block_size(result: &ToolResult, part: &Part) -> Option<u64> {
     let size = sizes.nth(position).unwrap_or(first);
     let size = parse_bytes(size).ok()?.0;
     match (part.total_ios, part.total_bytes) {
-        // Short requests make less than the product.
+        // Short requests make the sum less than the product.
         (Some(ios), Some(bytes)) => {
             let product = ios.checked_mul(size)?;
             (bytes <= product && bytes > product.saturating_sub(size)).then_some(size)
@@ -423,7 +422,7 @@ fn read_disk(disk: &Node<'_>) -> Result<DiskUse, ParseError> {
             read_sectors: count("read_sectors")?,
             write_sectors: count("write_sectors")?,
             read_merges: count("read_merges")?,
-            // Of an array fio prints `aggr_write_merge`, in the singular.
+            // For an array fio prints `aggr_write_merge`, in the singular.
             write_merges: match count("write_merges")? {
                 Some(merges) => Some(merges),
                 None => count("write_merge")?,
@@ -460,8 +459,8 @@ fn fact(node: &Node<'_>, job: Option<u32>, key: &str, name: &str) -> Option<Repo
         "latency_target" | "latency_window" => "us",
         _ => "",
     };
-    // A share such as 2.0 is printed as a float and stays one; counts that a
-    // version prints as floats become whole again.
+    // A share such as 2.0 is printed as a float and stays one; counts that some versions print as
+    // floats become whole numbers again.
     let value = match value {
         ReportedValue::Number(number) if unit.is_empty() && number.fract() == 0.0 => {
             whole(number).map_or(ReportedValue::Number(number), ReportedValue::Count)

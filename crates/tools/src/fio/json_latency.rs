@@ -23,7 +23,7 @@ pub(super) fn read_latencies(direction: &Node<'_>, part: &mut Part) -> Result<()
     Ok(())
 }
 
-/// A latency in units of `factor` nanoseconds; none where nothing was timed.
+/// Reads a latency in units of `factor` nanoseconds; `None` where nothing was timed.
 fn read_latency(
     node: &Node<'_>,
     kind: LatencyKind,
@@ -41,7 +41,7 @@ fn read_latency(
     }
     if let Some(percentiles) = node.object("percentile")? {
         for key in percentiles.keys() {
-            // Places that are not used are printed as percentile 0.
+            // Unused entries are printed as percentile 0.
             if let Some(percent) = crate::number::finite(key).filter(|&percent| percent > 0.0)
                 && let Some(time) = scaled(percentiles.count(key)?)
             {

@@ -1,4 +1,4 @@
-//! A member of a JSON document that knows its way from the root, for errors.
+//! A member of a JSON document with its path from the root, for errors.
 
 use crate::error::{ParseError, shorten};
 use serde_json::{Map, Value};
@@ -36,7 +36,7 @@ impl<'json> Node<'json> {
         }
     }
 
-    /// A member that is there and not null.
+    /// A member that exists and is not null.
     fn get(&self, key: &str) -> Option<&'json Value> {
         self.members.get(key).filter(|value| !value.is_null())
     }
@@ -80,7 +80,7 @@ impl<'json> Node<'json> {
             .collect()
     }
 
-    /// A member as what it should be.
+    /// Reads a member in the form that it should have.
     fn read<T>(
         &self,
         key: &str,

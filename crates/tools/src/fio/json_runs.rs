@@ -1,23 +1,22 @@
 //! JSON of several runs of fio in one file, as a script's `>>` leaves it.
 //!
 //! With `status-interval` one run has several documents too, each with the counts since the
-//! start. What tells the two apart is when fio began: the time of a document less the
-//! whole seconds that had passed by then, rounded up. Another run begins when the one
+//! start. The two are told apart by the time at which fio began: the time of a document less
+//! the whole seconds that had passed by then, rounded up. Another run begins when the one
 //! before it has ended.
 
 use super::json::{next_document, without_nan};
 use serde_json::{Deserializer, Value};
 
-/// By so much less than it is a beginning may seem, milliseconds; twice of that where
-/// times are told in whole seconds.
+/// The error of a computed beginning, milliseconds; twice as much where times are in whole seconds.
 const ROUNDED_MS: u64 = 1000;
 
-/// What counts up while a run goes on.
+/// The names of counts that grow during a run.
 const COUNTS: [&str; 3] = ["total_ios", "io_bytes", "runtime"];
 const DIRECTIONS: [&str; 4] = ["read", "write", "trim", "mixed"];
 
-/// The text of each run, behind as many empty lines as stand before it in the file, so that
-/// errors name the file's lines. What is no whole document stays with the run before it.
+/// The text of each run, after as many empty lines as there are lines before it in the file, so
+/// that errors name the file's lines. An incomplete document stays with the run before it.
 #[must_use]
 pub fn runs(text: &str) -> Vec<String> {
     let first = next_document(text).unwrap_or(text.len());
@@ -69,8 +68,8 @@ fn goes_on(before: &Value, after: &Value) -> bool {
         }
 }
 
-/// Whether nothing has become less. With `ramp_time` counts begin anew once, so this is
-/// asked only where times do not tell.
+/// Whether no count has become less. With `ramp_time` counts restart once, so this is used only
+/// where times do not decide.
 fn counts_up(old: &[Value], new: &[Value]) -> bool {
     old.iter().zip(new).all(|(old, new)| {
         let mut counts = DIRECTIONS.iter().flat_map(|direction| {
@@ -83,16 +82,16 @@ fn counts_up(old: &[Value], new: &[Value]) -> bool {
     })
 }
 
-/// What a document tells of time, milliseconds.
+/// The times in a document, milliseconds.
 struct Times {
     at: u64,
-    /// How long fio had run, rounded up.
+    /// The time that fio had run, rounded up.
     elapsed: u64,
     rounded: u64,
 }
 
 impl Times {
-    /// `None` where they are not told.
+    /// Reads the times; `None` where the document has none.
     fn of(document: &Value) -> Option<Self> {
         let number = |name| document.get(name)?.as_u64();
         let (at, rounded) = match number("timestamp_ms") {
@@ -111,12 +110,13 @@ impl Times {
         })
     }
 
-    /// Whether it had run long enough to tell its own later documents from another run's.
+    /// Whether fio had run long enough to distinguish its own later documents from those
+    /// of another run.
     const fn is_sure(&self) -> bool {
         self.elapsed >= 2 * self.rounded
     }
 
-    /// Whether what a later document is of began before this one was written.
+    /// Whether the run of a later document began before this one was written.
     const fn has_begun_before(&self, later: &Self) -> bool {
         let began = later.at.saturating_sub(later.elapsed);
         began.saturating_add(later.rounded) <= self.at

@@ -1,5 +1,5 @@
-//! fio: its kinds of output, what it says of its jobs, and whether it took the options
-//! that it was given.
+//! fio: its formats of output, the facts about its jobs, and whether it accepted the options that
+//! it was given.
 
 mod consistency;
 mod facts;
@@ -101,10 +101,10 @@ impl Benchmark for Fio {
         }
     }
 
-    /// Before any job's name they hold for all jobs. Beside the clock: times of whole
-    /// requests. fio leaves out by itself what a request waits before it is submitted, as at
-    /// md's barriers, at a full stripe cache or at a full queue of a disk: that is a tick or a
-    /// fifth of a second.
+    /// The arguments come before any job's name, and so hold for all jobs. Beside the clock they
+    /// request the times of whole requests: by default fio leaves out what a request waits before
+    /// it is submitted, as at md's barriers, at a full stripe cache or at a full queue of a disk,
+    /// which is a tick or a fifth of a second.
     fn clock(&self, source: &str) -> Vec<String> {
         vec![
             format!("--clocksource={source}"),
@@ -146,7 +146,7 @@ impl Benchmark for Fio {
         some(part.total_ios) || some(part.total_bytes)
     }
 
-    /// Jobs without a group are groups of their own.
+    /// Jobs without a group form groups of their own.
     fn group(&self, result: &ToolResult, part: &Part) -> u64 {
         let group = result.fact(Some(part.job), "groupid");
         match group.map(|fact| &fact.value) {
@@ -155,7 +155,7 @@ impl Benchmark for Fio {
         }
     }
 
-    /// The names of all jobs of a group; of many the first and how many others there are.
+    /// The names of all jobs of a group; of many jobs the first name and the number of the others.
     fn label(&self, result: &ToolResult) -> Option<String> {
         const SHOWN: usize = 3;
         let labels = distinct(result.parts.iter().map(|part| part.label.as_str()));
@@ -187,15 +187,15 @@ pub(crate) fn version_numbers(version: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// The line on standard error with which fio leaves a job that does not end: five minutes
-/// after its time it stops waiting (`FIO_REAP_TIMEOUT` of backend.c), and goes on to
-/// report it, with success, as if it had ended.
+/// The line on standard error with which fio abandons a job that does not end: five minutes after
+/// its time it stops waiting (`FIO_REAP_TIMEOUT` of backend.c), and goes on to report it, with
+/// success, as if it had ended.
 fn given_up(stderr: &str) -> Option<&str> {
     let mut lines = stderr.lines().map(str::trim);
     lines.find(|line| line.starts_with("fio: job '") && line.contains("appears to be stuck"))
 }
 
-/// `fio-3.33` or `fio 2.0.10` without the name.
+/// The version in `fio-3.33` or `fio 2.0.10`, without the name.
 pub(crate) fn version_text(text: &str) -> String {
     let text = text.trim();
     let text = text.strip_prefix("fio").unwrap_or(text);

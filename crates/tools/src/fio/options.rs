@@ -1,24 +1,22 @@
-//! Whether fio took the options that it was given.
+//! Checks whether fio accepted the options that it was given.
 //!
-//! fio drops what it does not understand without a word: its reader of
-//! switches is `sscanf("%u")`, so `--end_fsync=1--time_based=1`, with a lost
-//! space, is on and the rest is gone. What it took it repeats in its JSON
-//! under `global options` and `job options`, as text. So both are compared,
-//! value by value, whatever the spelling: `4k` is `4096`, `blocksize` is `bs`.
+//! fio silently drops what it does not understand: its reader of switches is `sscanf("%u")`, so
+//! `--end_fsync=1--time_based=1`, with a lost space, is on and the rest is gone. It repeats the
+//! options that it accepted in its JSON under `global options` and `job options`, as text. So the
+//! two are compared, value by value, whatever the spelling: `4k` is `4096`, `blocksize` is `bs`.
 //!
-//! Two habits of fio (seen with 3.33) matter: a switch without a value,
-//! `--time_based`, is obeyed but not repeated, so nothing can be said of it;
-//! and an option that needs a value takes the next argument for it, even one
-//! that begins with dashes. So raidlab gives every option its value.
+//! Two habits of fio (seen with 3.33) matter: a switch without a value, `--time_based`, is obeyed
+//! but not repeated, so it cannot be checked; and an option that needs a value takes the next
+//! argument for it, even one that begins with dashes. So raidlab gives every option its value.
 
 use crate::asked::{AskedOption, Difference, Verdict};
 use crate::result::{ReportedOption, ReportedValue, ToolResult};
 use raidlab_units::{parse_bytes, parse_duration};
 use raidlab_workload::{Unit, canonical_name, is_program_option, unit};
 
-/// Takes an argument vector apart as fio does: options before the first
-/// `--name` are for all jobs, each `--name` begins a job; `--name value` is
-/// `--name=value`. fio's own options and files of jobs are left out.
+/// Splits an argument vector as fio does: options before the first `--name` are for all jobs, each
+/// `--name` begins a job; `--name value` is `--name=value`. fio's own options and files of jobs
+/// are left out.
 #[must_use]
 pub fn asked_options<S: AsRef<str>>(arguments: &[S]) -> Vec<AskedOption> {
     let mut asked = Vec::new();
@@ -53,8 +51,8 @@ pub fn asked_options<S: AsRef<str>>(arguments: &[S]) -> Vec<AskedOption> {
     asked
 }
 
-/// Compares what was asked with what `result` reports. Empty when every option
-/// is in force as asked and no other.
+/// Compares the given options with those that `result` reports. Empty when every option is in force
+/// as given, and no other.
 #[must_use]
 pub fn check_options(asked: &[AskedOption], result: &ToolResult) -> Vec<Difference> {
     let mut differences = Vec::new();
@@ -66,7 +64,7 @@ pub fn check_options(asked: &[AskedOption], result: &ToolResult) -> Vec<Differen
         let was_asked = |asked: &AskedOption| {
             same_option(&asked.name, &option.name) && (asked.job.is_none() || asked.job == job)
         };
-        // A file of jobs gives its jobs their names.
+        // In a job file the sections give the jobs their names.
         if option.name != "name" && !asked.iter().any(was_asked) {
             differences.push(Difference {
                 job,
@@ -127,10 +125,9 @@ fn check_one(
     })
 }
 
-/// The numbers of the jobs of this name; several where clones are reported
-/// one by one. With `group_reporting` fio adds up all jobs of a group under the
-/// first one's name and repeats the options of the last: such a job is no
-/// one's.
+/// The numbers of the jobs of this name; several where clones are reported one by one. With
+/// `group_reporting` fio adds up all jobs of a group under the first one's name and repeats the
+/// options of the last: such a job has no name of its own.
 fn jobs_called(result: &ToolResult, name: &str) -> Vec<u32> {
     let is_name =
         |value: &ReportedValue| matches!(value, ReportedValue::Text(text) if text == name);
@@ -159,7 +156,7 @@ fn same_option(one: &str, other: &str) -> bool {
     canonical_name(one) == canonical_name(other)
 }
 
-/// Whether two texts ask for the same, item by item of a list.
+/// Whether two texts mean the same value, item by item of a list.
 fn same_value(name: &str, one: &str, other: &str) -> bool {
     let one: Vec<&str> = one.split([',', ':']).collect();
     let other: Vec<&str> = other.split([',', ':']).collect();

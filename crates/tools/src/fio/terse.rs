@@ -1,14 +1,13 @@
 //! fio's terse output (`--minimal`): one line per job, fields separated by
 //! semicolons, versions 3, 4 and 5 of the format.
 //!
-//! Version 3 has two directions of 41 fields, version 4 three, version 5 three
-//! of 47 (six more: samples of the rate, and the rate of requests). With
-//! `unified_rw_reporting=mixed` there is one, of all requests, and with `both` that one
-//! stands behind the others (`show_thread_status_terse_all` of fio's stat.c). Behind
-//! them stand processor time, depths, latencies, then nine fields for each
-//! disk, and last the description. Sizes are in KiB, latencies in microseconds.
-//! Counts of requests and their size are not given, but the rate is the whole part of
-//! count by time: where a power of two is the one size that agrees, it is taken.
+//! Version 3 has two directions of 41 fields, version 4 three, version 5 three of 47 (six more:
+//! samples of the rate, and the rate of requests). With `unified_rw_reporting=mixed` there is one
+//! direction, of all requests, and with `both` that one follows the others
+//! (`show_thread_status_terse_all` of fio's stat.c). Then come processor time, depths, latencies,
+//! then nine fields for each disk, and last the description. Sizes are in KiB, latencies in
+//! microseconds. Counts of requests and their size are not given, but the rate is the whole part of
+//! count by time: where a single power of two agrees with the figures, it is taken for the size.
 
 use super::consistency::note_printed;
 use super::version_text;
@@ -19,11 +18,11 @@ use crate::result::{
     DiskCounters, DiskUse, LatencyKind, Part, Reported, ReportedLatency, ToolResult,
 };
 
-/// Fields before the first direction.
+/// The number of fields before the first direction.
 const HEAD: usize = 5;
-/// Fields of processor time, depths and latencies behind the directions.
+/// The number of fields of processor time, depths and latencies after the directions.
 const TAIL: usize = 5 + 7 + 10 + 12;
-/// Fields of one disk.
+/// The number of fields of one disk.
 const DISK: usize = 9;
 
 /// Whether a line can be terse output.
@@ -36,8 +35,7 @@ pub(crate) fn is_line(line: &str) -> bool {
 /// Reads terse output; other lines become messages.
 ///
 /// # Errors
-/// Where there is no such line, or one has too few fields or a field that is
-/// no number.
+/// Where there is no line of terse output, or one has too few fields or a field that is no number.
 pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     let mut result = ToolResult::new(crate::fio::TERSE);
     let mut job = 0;
@@ -95,8 +93,8 @@ fn read_line(line: &str, job: u32, result: &mut ToolResult) -> Result<(), &'stat
     read_disks(&fields[tail + TAIL..], job, result)
 }
 
-/// What each direction of a line is of; nothing where the line has none that is known.
-/// Behind the last one stands processor time, the first of all that ends in `%`.
+/// The operations of a line's directions; empty where the line has no known form. After the last
+/// direction comes processor time, the first field that ends in `%`.
 fn operations(fields: &[&str], width: usize) -> &'static [Operation] {
     use Operation::{Mixed, Read, Trim, Write};
     let ends = |&directions: &usize| {
@@ -113,11 +111,11 @@ fn operations(fields: &[&str], width: usize) -> &'static [Operation] {
     }
 }
 
-/// Fills a part; false where nothing was done.
+/// Fills a part; returns false where nothing was done.
 fn read_direction(fields: &[&str], part: &mut Part) -> Result<bool, &'static str> {
     let number = |place: usize| -> Result<f64, &'static str> {
         let field = fields[place].trim();
-        // Divisions by zero in old versions.
+        // Old versions print the results of divisions by zero.
         if field.contains("nan") || field.contains("inf") {
             return Ok(0.0);
         }
@@ -174,11 +172,11 @@ fn read_direction(fields: &[&str], part: &mut Part) -> Result<bool, &'static str
     Ok(true)
 }
 
-/// Rates below this are too coarse to tell sizes by.
+/// The rate below which sizes cannot be derived, requests per second.
 const LEAST_TELLING_RATE: f64 = 50.0;
 
-/// Takes the size of all requests, and so their number, where bytes, rate and time agree
-/// with a power of two.
+/// Sets the size of all requests, and so their number, where bytes, rate and time agree with a
+/// power of two.
 fn settle_block_size(part: &mut Part) {
     let (Some(bytes), Some(time), Some(rate)) = (
         part.total_bytes,
@@ -206,7 +204,7 @@ fn percentiles(fields: &[&str]) -> Result<Vec<(f64, u64)>, &'static str> {
             Some((percent(percent_text)?, whole(finite(time)? * 1e3)?))
         });
         let (percent, time) = pair.ok_or("percentiles such as `99.000000%=88`")?;
-        // Places that are not used are printed as 0%.
+        // Unused entries are printed as 0%.
         if percent > 0.0 {
             percentiles.push((percent, time));
         }
@@ -215,19 +213,19 @@ fn percentiles(fields: &[&str]) -> Result<Vec<(f64, u64)>, &'static str> {
     Ok(percentiles)
 }
 
-/// What a line tells of the run of fio that it is of.
+/// The parts of a line that tell which run of fio it belongs to.
 #[derive(Debug, PartialEq)]
 pub(super) struct Whose<'line> {
     /// The job's name and the number of its group.
     pub(super) job: (&'line str, &'line str),
-    /// KiB and milliseconds of each direction.
+    /// The KiB and milliseconds of each direction.
     pub(super) counts: Vec<(f64, f64)>,
     /// The counters of disks, which all lines of one report repeat, and the description.
     pub(super) end: Vec<&'line str>,
 }
 
 impl<'line> Whose<'line> {
-    /// `None` where it is no line of terse output, or a broken one.
+    /// Splits a line; `None` where it is no line of terse output, or a broken one.
     pub(super) fn of(line: &'line str) -> Option<Self> {
         let line = line.trim_end();
         let mut fields: Vec<&str> = is_line(line).then(|| line.split(';').collect())?;
@@ -247,15 +245,15 @@ impl<'line> Whose<'line> {
         })
     }
 
-    /// Whether it has the counters of any disk.
+    /// Whether the line has the counters of any disk.
     pub(super) fn has_disks(&self) -> bool {
         let use_of = self.end.get(DISK - 1);
         use_of.is_some_and(|field| field.ends_with('%'))
     }
 }
 
-/// Disks as long as nine fields make one; what is left is the description,
-/// which may hold semicolons itself.
+/// Reads disks as long as there are nine fields for one; the rest is the description, which may
+/// hold semicolons itself.
 fn read_disks(fields: &[&str], job: u32, result: &mut ToolResult) -> Result<(), &'static str> {
     let mut rest = fields;
     while rest.len() >= DISK && rest[DISK - 1].ends_with('%') {

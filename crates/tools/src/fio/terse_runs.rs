@@ -1,14 +1,13 @@
 //! Terse output of several runs of fio in one file, as a script's `>>` leaves it.
 //!
-//! A line does not say which run it is of, and every run's first group is 0. But each line
-//! of a report repeats the counters of all disks, and no other run has the same. With
-//! `status-interval` one run has several reports, each with the counts since the start: the
-//! last one counts.
+//! A line does not name its run, and every run's first group is 0. But each line of a report
+//! repeats the counters of all disks, and no other run has the same. With `status-interval` one run
+//! has several reports, each with the counts since the start: the last one counts.
 
 use super::terse::Whose;
 
-/// By how much a report is later than the one before it at least, milliseconds: repetitions
-/// of a job with a time limit differ by less.
+/// The least time between two reports of a run, milliseconds: repetitions of a job with a time
+/// limit differ by less.
 const LATER_MS: f64 = 50.0;
 
 /// A report: the lines that fio printed at one time.
@@ -17,14 +16,14 @@ struct Report<'text> {
 }
 
 impl<'text> Report<'text> {
-    /// Whether a line is of this report, too.
+    /// Whether a line belongs to this report, too.
     fn has(&self, line: &Whose<'text>) -> bool {
         let group = |line: &Whose<'_>| line.job.1.parse::<u64>().ok();
         let last = self.lines.last();
         last.is_none_or(|(_, last)| last.end == line.end && group(last) <= group(line))
     }
 
-    /// Whether `later` may be of the same run: its jobs have gone on, or had ended.
+    /// Whether `later` may be a report of the same run: its jobs have advanced, or had ended.
     fn goes_on_in(&self, later: &Self) -> bool {
         let pairs = || self.lines.iter().zip(&later.lines);
         let mut counts = pairs().flat_map(|((_, one), (_, other))| {
@@ -41,9 +40,9 @@ impl<'text> Report<'text> {
     }
 }
 
-/// The text of each run, behind as many empty lines as stand before it in the file, so that
-/// errors name the file's lines; and what is to be said of how they were told apart. What is
-/// no line of terse output stays with the run before it.
+/// The text of each run, after as many empty lines as there are lines before it in the file, so
+/// that errors name the file's lines; and notes on how the runs were told apart. Other lines stay
+/// with the run before them.
 #[must_use]
 pub fn runs(text: &str) -> (Vec<String>, Vec<String>) {
     let lines: Vec<&str> = text.lines().collect();

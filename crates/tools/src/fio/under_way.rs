@@ -1,5 +1,5 @@
-//! What fio's jobs were told that decides their figures: rates not to be exceeded, times to
-//! think, clones on one region; and how many of their requests were under way.
+//! Options of fio's jobs that decide their figures: rate limits, think times, clones on one region;
+//! and the number of their requests in flight.
 
 use super::jobs::{clones, is_of_several, jobs, number, text};
 use crate::Operation;
@@ -9,7 +9,7 @@ use raidlab_results::fact::{self, rate_of};
 use raidlab_units::{parse_bytes, parse_duration};
 use std::collections::BTreeMap;
 
-/// Adds all of it that can be told.
+/// Adds all of these facts that are known.
 pub(super) fn add(result: &ToolResult, all: &mut Facts) {
     limits(result, all);
     let thinking = jobs(result).into_iter();
@@ -29,8 +29,8 @@ pub(super) fn add(result: &ToolResult, all: &mut Facts) {
     }
 }
 
-/// The parts of a job that move data, each request in one of them: with
-/// `unified_rw_reporting=both` what is of all of them is told a second time.
+/// The parts of a job that move data, each request in one of them: with `unified_rw_reporting=both`
+/// the sum over all of them is left out.
 fn directions(result: &ToolResult, job: u32) -> Vec<&Part> {
     use Operation::{Mixed, Read, Trim, Write};
     let own = |operations: &[Operation]| -> Vec<&Part> {
@@ -48,7 +48,7 @@ fn directions(result: &ToolResult, job: u32) -> Vec<&Part> {
     }
 }
 
-/// The rates that all clones together were not to exceed, where each job has one.
+/// Adds the limits on the rates of all clones together, where each job has one.
 fn limits(result: &ToolResult, all: &mut Facts) {
     let operations = [Operation::Read, Operation::Write, Operation::Trim];
     for (place, operation) in operations.into_iter().enumerate() {
@@ -72,8 +72,8 @@ fn limits(result: &ToolResult, all: &mut Facts) {
     }
 }
 
-/// The value for reads, writes or trims of an option such as `rate=10m,,5m`: those that are
-/// not there have the last one's, those that are empty none (fio(1), `bs`).
+/// The value for reads, writes or trims of an option such as `rate=10m,,5m`: missing ones have the
+/// last value, empty ones none (fio(1), `bs`).
 pub(super) fn of_three(value: &str, place: usize) -> Option<f64> {
     let values: Vec<&str> = value.split(',').map(str::trim).collect();
     let own = values.get(place).or(values.last())?;
@@ -81,7 +81,7 @@ pub(super) fn of_three(value: &str, place: usize) -> Option<f64> {
     (number > 0).then_some(number as f64)
 }
 
-/// A time in nanoseconds; a plain number is of microseconds.
+/// Parses a time into nanoseconds; a plain number is in microseconds.
 fn microseconds(value: &str) -> Option<f64> {
     match value.parse::<u64>() {
         Ok(number) => Some(number as f64 * 1e3),
@@ -89,7 +89,7 @@ fn microseconds(value: &str) -> Option<f64> {
     }
 }
 
-/// How much of its time each clone of a job waited because it was told to think.
+/// The percentage of its time that each clone of a job waited because of `thinktime`.
 fn thinking_percent(result: &ToolResult, job: u32) -> Option<f64> {
     let time = |name| microseconds(&text(result, job, name)?).filter(|time| *time > 0.0);
     let think = time("thinktime")?;
@@ -106,7 +106,7 @@ fn thinking_percent(result: &ToolResult, job: u32) -> Option<f64> {
     Some(100.0 * share.min(1.0))
 }
 
-/// Requests under way on the mean, and how many there may be at most.
+/// Adds the mean number of requests in flight, and the largest possible one.
 fn depths(result: &ToolResult, all: &mut Facts) {
     let working = jobs(result).into_iter();
     let working: Vec<u32> = working
@@ -125,8 +125,9 @@ fn depths(result: &ToolResult, all: &mut Facts) {
     }
 }
 
-/// By Little's law: the sum of all latencies over the time. What did not run for the same
-/// time, as reads that verify, did not run at the same time either.
+/// The mean number of requests in flight by Little's law: the sum of all latencies over the
+/// time. Parts that did not run for the same time, as reads that verify, did not run at the
+/// same time either.
 fn in_flight(result: &ToolResult, job: u32) -> Option<f64> {
     let one = |part: &Part| {
         let total = |kind| part.latencies.iter().find(|known| known.kind == kind);
@@ -150,15 +151,15 @@ fn asked_depth(result: &ToolResult, job: u32) -> Option<u64> {
     if is_of_several(result, job) {
         return None;
     }
-    // fio repeats all options that were given.
+    // fio repeats all options that were given, so a missing one had its default.
     let default = (!result.options.is_empty()).then(|| "1".to_owned());
     let depth = text(result, job, "iodepth").or(default)?;
     let depth: u64 = depth.parse().ok()?;
     Some(depth.saturating_mul(u64::from(clones(result, job))))
 }
 
-/// The most streams in sequence, clones or jobs, that begin at the same place of the same
-/// file; `None` where no file is named, as each clone has its own then.
+/// The largest number of sequential streams, clones or jobs, that begin at the same place of the
+/// same file; `None` where no file is named, as each clone has its own then.
 fn streams_on_one_region(result: &ToolResult) -> Option<u32> {
     let mut regions: BTreeMap<([String; 3], u32), u32> = BTreeMap::new();
     let mut listed: BTreeMap<[Option<String>; 2], u32> = BTreeMap::new();
@@ -195,7 +196,7 @@ fn streams_on_one_region(result: &ToolResult) -> Option<u32> {
     regions.into_values().max()
 }
 
-/// The names of disks as one fact: fio tells them for all groups of jobs together.
+/// The names of disks as one fact: fio reports them for all groups of jobs together.
 pub(super) fn names_of_disks(result: &ToolResult) -> Option<ReportedValue> {
     let names: Vec<&str> = result.disks.iter().map(|disk| disk.name.as_str()).collect();
     (!names.is_empty()).then(|| names.join(" ").into())

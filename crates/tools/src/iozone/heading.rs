@@ -5,19 +5,19 @@ use crate::result::{Reported, ReportedOption, ToolResult};
 use raidlab_units::table;
 use std::sync::LazyLock;
 
-/// What lines of the heading say, behind the flag that is on or a name for their value.
+/// The lines of the heading, each with the flag that is on or a name for the line's value.
 static LINES: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     table(include_str!("heading.txt"), |[name, said]| {
         Some((name, said))
     })
 });
 
-/// How the output of a run begins.
+/// The beginning of the output of a run.
 pub(super) const BEGINNING: &str = "Iozone: Performance Test of File I/O";
 
-/// The text of each run that a file has, as a script's `>>` leaves them: flags and numbers of
-/// one say nothing of another. Each is behind what stands before the first one, and behind as
-/// many empty lines as the file has before it, so that errors name the file's lines.
+/// The text of each run in a file, as a script's `>>` leaves them: flags and numbers of one run say
+/// nothing about another. Each is preceded by the text before the first run, and by as many empty
+/// lines as the file has lines before it, so that errors name the file's lines.
 pub(super) fn runs(text: &str) -> Vec<String> {
     let line_of = |(place, _)| text[..place].rfind('\n').map_or(0, |end| end + 1);
     let starts: Vec<usize> = text.match_indices(BEGINNING).map(line_of).collect();
@@ -33,8 +33,8 @@ pub(super) fn runs(text: &str) -> Vec<String> {
     starts.iter().zip(ends).map(run).collect()
 }
 
-/// Reads all lines that are a heading's, wherever they stand: they cannot be
-/// taken for others. Flags become options by their letter.
+/// Reads all lines of a heading, wherever they are: they cannot be mistaken for others. Flags
+/// become options by their letter.
 pub(super) fn read(text: &str, result: &mut ToolResult) -> Unit {
     let mut unit = Unit::default();
     for line in text.lines() {
@@ -66,8 +66,8 @@ pub(super) fn read(text: &str, result: &mut ToolResult) -> Unit {
     unit
 }
 
-/// The tests that the command line asked for with `-i`; empty where it asked
-/// for none by number, or is not known.
+/// The tests that the command line selected with `-i`; empty where it selected none by number, or
+/// is not known.
 pub(super) fn tests(result: &ToolResult) -> Vec<u32> {
     let Some(line) = result
         .options

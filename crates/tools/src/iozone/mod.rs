@@ -1,4 +1,4 @@
-//! iozone: what a file may tell it and its output: table, throughput, spreadsheet.
+//! iozone: the words that a file may give it, and its output: table, throughput, spreadsheet.
 //!
 //! A text has a heading with the flags in force, and then one of: a table of
 //! file and record sizes, with `-R` repeated block by block for a spreadsheet;
@@ -35,7 +35,7 @@ pub const TEXT: Format = Format {
     parse,
 };
 
-/// iozone has no more processes than that.
+/// The largest number of processes of iozone.
 const MOST_PROCESSES: u32 = 256;
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Benchmark for Iozone {
         "iozone"
     }
 
-    /// Its licence forbids changed copies: Debian has it in non-free.
+    /// iozone's licence forbids changed copies: Debian has it in non-free.
     fn apt(&self) -> &'static str {
         "apt-get install iozone3 (component non-free)"
     }
@@ -69,13 +69,13 @@ impl Benchmark for Iozone {
 
     fn call(&self, mut arguments: Vec<String>, place: &Place<'_>) -> Result<Call, String> {
         let given = |letter: &str| values(&arguments, option, letter);
-        // Several processes, by `-t` or by their least and most number; they do not look
-        // at `-f`.
+        // With several processes, by `-t` or by their least and most number, iozone ignores `-f`.
         let counts = ["t", "l", "u"].into_iter().filter_map(given).flatten();
         let count = counts.filter_map(|count| count.parse::<u32>().ok()).max();
         let names = match count {
             _ if given("F").is_some() => Vec::new(),
-            // One file for each, else they are made in whatever folder it was started in.
+            // One file for each process; without names they are created in the folder that iozone
+            // was started in.
             Some(count) => {
                 let files =
                     (0..count.min(MOST_PROCESSES)).map(|index| format!("{}.{index}", place.file));
@@ -104,7 +104,7 @@ impl Benchmark for Iozone {
         }
     }
 
-    /// With `-N` it tells the time of an operation in place of a rate.
+    /// With `-N` iozone prints the time of an operation in place of a rate.
     fn is_row(&self, part: &Part) -> bool {
         part.has_rate() || part.latency().is_some()
     }
@@ -118,8 +118,8 @@ impl Benchmark for Iozone {
         true
     }
 
-    /// One for each size of the file. What is told once more, as where tables stand in one
-    /// text without what iozone prints before them, was measured once more.
+    /// One group for each size of the file. Repeated results, as where several tables without their
+    /// headings are in one text, were measured again.
     fn group(&self, result: &ToolResult, part: &Part) -> u64 {
         const SIZE_BITS: u32 = 56;
         let before = result
@@ -141,8 +141,8 @@ impl Benchmark for Iozone {
         Title::plain(&format!("iozone{size}"), "iozone")
     }
 
-    /// What the most processes touch, of which each has a file of its own. Flags that the heading
-    /// says are on; where there is a heading, what it does not say is off.
+    /// The bytes that the most processes touch, each of which has a file of its own. Flags in the
+    /// heading are on; with a heading, any other flag is off.
     fn last_facts(&self, result: &ToolResult, facts: &mut Facts) {
         let sets = result.parts.iter().filter_map(|part| {
             let files = result.processes(part).unwrap_or(1);
@@ -165,7 +165,7 @@ impl Benchmark for Iozone {
     }
 }
 
-/// What shapes the load; iozone(1) of 3.506.
+/// The kind of word that follows an option that shapes the load; iozone(1) of 3.506.
 fn option(letter: &str) -> Option<Takes> {
     match letter {
         "A" | "a" | "B" | "C" | "c" | "D" | "E" | "e" | "G" | "I" | "M" | "N" | "O" | "o" | "p"
@@ -180,7 +180,7 @@ fn option(letter: &str) -> Option<Takes> {
     }
 }
 
-/// What the numbers of a text are.
+/// The unit of a text's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Unit {
     /// kB of 1024 bytes per second.
@@ -192,7 +192,7 @@ enum Unit {
     Microseconds,
 }
 
-/// Whether a text has iozone's words in it.
+/// Whether a text has words of iozone in it.
 pub(crate) fn is_in(text: &str) -> bool {
     [
         heading::BEGINNING,
@@ -204,11 +204,11 @@ pub(crate) fn is_in(text: &str) -> bool {
         || text.lines().any(table::is_heading)
 }
 
-/// Reads what iozone printed. The blocks for a spreadsheet repeat the table
-/// and are read where there is none.
+/// Reads iozone's output. The blocks for a spreadsheet repeat the table and are read where
+/// there is none.
 ///
 /// # Errors
-/// Where there is no number at all, or a row is not what its heading demands.
+/// Where there is no number at all, or a row does not have the form that its heading requires.
 pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     let mut result = ToolResult::new(crate::iozone::TEXT);
     let unit = heading::read(text, &mut result);
@@ -225,7 +225,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     Ok(result)
 }
 
-/// A part of a file and a record size in kB.
+/// A part with a file and a record size in kB.
 fn sized_part(job: u32, file_kb: u64, record_kb: u64, operation: Operation) -> Part {
     let mut part = Part::new(job, format!("{file_kb}k/{record_kb}k"), operation);
     part.file_size_bytes = file_kb.checked_mul(1024);
@@ -233,7 +233,7 @@ fn sized_part(job: u32, file_kb: u64, record_kb: u64, operation: Operation) -> P
     part
 }
 
-/// Puts a number into a part. iozone prints 0 for what it did not do.
+/// Sets the value of a part. iozone prints 0 for what it did not do.
 fn set_value(part: &mut Part, value: f64, unit: Unit) {
     if value == 0.0 {
         part.note("no-rate", "0: the test was not run", "");
@@ -250,7 +250,7 @@ fn set_value(part: &mut Part, value: f64, unit: Unit) {
     }
 }
 
-/// kB of a size such as `512`, `64k`, `1g`.
+/// Reads a size such as `512`, `64k`, `1g` in kB.
 fn kibibytes(text: &str) -> Option<u64> {
     let size = crate::number::measured(text)?;
     let factor = match size.unit.to_ascii_lowercase().as_str() {

@@ -6,7 +6,7 @@ use crate::Operation;
 use crate::error::ParseError;
 use crate::result::{Part, ToolResult};
 
-/// Titles without `report`, in lower case.
+/// The titles of blocks, without `report` and in lower case.
 const TITLES: [(&str, Operation); 17] = [
     ("writer", Operation::Write),
     ("re-writer", Operation::Rewrite),
@@ -27,7 +27,7 @@ const TITLES: [(&str, Operation); 17] = [
     ("re-pread", Operation::Repread),
 ];
 
-/// What a block's numbers are.
+/// The operation of a block, and whether its numbers are processor time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Block {
     operation: Operation,
@@ -94,7 +94,7 @@ pub(super) fn read(text: &str, unit: Unit, result: &mut ToolResult) -> Result<()
     Ok(())
 }
 
-/// The number of a pair of sizes: a new one for a new pair.
+/// The number of a pair of sizes; a new pair gets a new number.
 fn number_of(jobs: &mut Vec<(u64, u64)>, sizes: (u64, u64)) -> u32 {
     let place = jobs
         .iter()
@@ -106,7 +106,7 @@ fn number_of(jobs: &mut Vec<(u64, u64)>, sizes: (u64, u64)) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
 
-/// iozone says that zeros of processor time should be ignored.
+/// Sets processor time; iozone says that zeros of it should be ignored.
 fn set_cpu(parts: &mut [Part], file: u64, record: u64, operation: Operation, value: f64) {
     let label = format!("{file}k/{record}k");
     let part = parts

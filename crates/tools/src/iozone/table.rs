@@ -1,10 +1,9 @@
 //! iozone's table: a row for each file and record size.
 //!
-//! The heading always has all thirteen columns; with `-i` the others stay
-//! blank. Which number belongs to which column is settled by their count: all
-//! thirteen, or as many as the tests of the command line make; and where
-//! neither fits, by the words of the heading, whose ends the numbers stand
-//! under.
+//! The heading always has all thirteen columns; with `-i` the others stay blank. The columns of
+//! a row's numbers are found by their count: all thirteen, or as many as the tests of the
+//! command line make; and where neither fits, by the words of the heading, under whose ends the
+//! numbers are aligned.
 
 use super::{Unit, heading, set_value, sized_part};
 use crate::Operation;
@@ -28,7 +27,7 @@ const COLUMNS: [(u32, Operation); 13] = [
     (7, Operation::Freread),
 ];
 
-/// Whether a line is the second of the heading's two.
+/// Whether a line is the second line of a heading.
 pub(super) fn is_heading(line: &str) -> bool {
     let mut words = line.split_whitespace();
     words
@@ -83,7 +82,7 @@ fn is_number(word: &str) -> bool {
         .all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// The words of a line, each with the place of its end.
+/// The words of a line, each with the position of its end.
 fn words_with_ends(line: &str) -> Vec<(usize, &str)> {
     let start = line.as_ptr().addr();
     line.split_whitespace()
@@ -97,7 +96,7 @@ fn cells(
     asked: &[Operation],
     ends: &[usize],
 ) -> Result<Vec<(Operation, f64)>, &'static str> {
-    // A rate of ten digits would be terabytes per second: two that touch.
+    // A rate of ten digits would be terabytes per second: two numbers that touch.
     const MOST_DIGITS: usize = 9;
     let values: Vec<f64> = words
         .iter()
@@ -117,8 +116,7 @@ fn cells(
     Ok(operations.into_iter().zip(values).collect())
 }
 
-/// For each number the column whose end is nearest; none where two would share
-/// one.
+/// The column with the nearest end for each number; `None` where two would share one.
 fn by_place(words: &[(usize, &str)], ends: &[usize]) -> Option<Vec<Operation>> {
     let columns: Vec<usize> = words
         .iter()

@@ -1,9 +1,8 @@
 //! iozone's throughput mode (`-t`): a paragraph for each test.
 //!
-//! `Children see` is the sum of the rates of all processes, each over its own
-//! time; `Parent sees` is everything by the time from the first start to the
-//! last end. When the first process is done iozone stops the others: what the
-//! slowest had done by then is `Min xfer`.
+//! `Children see` is the sum of the rates of all processes, each over its own time; `Parent sees`
+//! is the sum of all bytes over the time from the first start to the last end. When the first
+//! process is done iozone stops the others: `Min xfer` is what the slowest had done by then.
 
 use super::{Unit, kibibytes, set_value};
 use crate::Operation;
@@ -42,7 +41,7 @@ pub(super) fn read(text: &str, unit: Unit, result: &mut ToolResult) -> Result<()
             let (processes, name) = head.trim().split_once(' ').ok_or_else(wrong)?;
             let processes: u64 = processes.parse().map_err(|_| wrong())?;
             let rate = measured(value).ok_or_else(wrong)?;
-            // What is pasted without its heading says it here.
+            // Text pasted without its heading has the unit here.
             let unit = match rate.unit {
                 "ops/sec" => Unit::Operations,
                 _ => unit,
@@ -69,7 +68,7 @@ pub(super) fn read(text: &str, unit: Unit, result: &mut ToolResult) -> Result<()
     Ok(())
 }
 
-/// `512 kByte file in 16 kByte records`: bytes of both.
+/// Reads `512 kByte file in 16 kByte records`: the bytes of both.
 fn sizes_of(text: &str) -> (Option<u64>, Option<u64>) {
     let words: Vec<&str> = text.split_whitespace().collect();
     let bytes = |place: usize| {

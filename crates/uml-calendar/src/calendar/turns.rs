@@ -1,4 +1,4 @@
-//! The guest's turn and the calendar's: who runs, and what happens next.
+//! The guest's turn and the calendar's: their order, and the events in them.
 //!
 //! While the guest runs, messages are served one at a time: from its clock, from the drivers of
 //! its disks, and from interrupts. A kick moves virtual time to what the guest's clock shows,
@@ -19,7 +19,7 @@ use crate::sparse::ArenaError;
 use raidlab_units::Nanos;
 
 impl Calendar {
-    /// The guest's turn: one message.
+    /// Serves one message in the guest's turn.
     pub(super) fn serve(
         &mut self,
         clock: &mut Clock,
@@ -79,7 +79,7 @@ impl Calendar {
         }
     }
 
-    /// The guest says that a ring has something new.
+    /// Handles a kick, by which the guest says that a ring has something new.
     fn kick(
         &mut self,
         clock: &mut Clock,
@@ -101,7 +101,7 @@ impl Calendar {
         Ok(())
     }
 
-    /// The kicks for which the guest sends no message.
+    /// Handles the kicks for which the guest sends no message.
     fn shared_kicks(&mut self, clock: &mut Clock, observer: &mut dyn Observer) -> Result<(), Halt> {
         let mut kicks = std::mem::take(&mut self.kicks);
         clock.take_kicks(&mut kicks)?;
@@ -119,7 +119,7 @@ impl Calendar {
         Ok(())
     }
 
-    /// The next event of any disk, and whose it is; `u64::MAX` if there is none.
+    /// The next event of any disk, and the disk's number; `u64::MAX` if there is none.
     fn next_disk_event(&self) -> (u64, usize) {
         let devices = self.devices.iter().enumerate();
         devices
@@ -128,7 +128,7 @@ impl Calendar {
             .unwrap_or((u64::MAX, 0))
     }
 
-    /// The calendar's turn: the earliest thing happens.
+    /// Carries out the earliest event in the calendar's turn.
     pub(super) fn next_event(
         &mut self,
         clock: &mut Clock,
@@ -163,15 +163,15 @@ impl Calendar {
         clock.run(self.now, free_until)
     }
 
-    /// When the patience with a disk that hangs for good is at its end, if there is one
-    /// and the guest has asked it for something.
+    /// The time at which the patience with a disk that hangs for good ends, if there is one and the
+    /// guest has asked it for something.
     fn hung_until(&self) -> Option<u64> {
         let since = self.devices.iter().filter_map(Device::owes_for_ever_since);
         let first = since.min()?;
         Some(first.0.saturating_add(self.options.hung_limit.0))
     }
 
-    /// Those of such disks that have not answered, and how many commands each.
+    /// The disks of this kind that have not answered, and the number of commands of each.
     fn unanswered(&self, such: impl Fn(&Device) -> bool) -> Vec<(usize, usize)> {
         let disks = self.devices.iter().enumerate();
         let such = disks.filter(|(_, disk)| such(disk));
@@ -179,7 +179,7 @@ impl Calendar {
         counts.filter(|&(_, count)| count > 0).collect()
     }
 
-    /// Time passes up to `time`; the observer gets its samples on the way.
+    /// Moves the time up to `time`; the observer gets its samples on the way.
     fn pass(&mut self, time: u64, observer: &mut dyn Observer) -> Result<(), Halt> {
         while self.next_sample <= time {
             self.check_stop()?;
@@ -197,7 +197,7 @@ impl Calendar {
         Ok(())
     }
 
-    /// A disk's event: what it answers is carried out, and the guest interrupted.
+    /// Handles a disk's event: its answers are carried out, and the guest interrupted.
     fn complete(
         &mut self,
         clock: &mut Clock,

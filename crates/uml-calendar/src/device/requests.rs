@@ -1,4 +1,4 @@
-//! Requests: out of the ring, through the drive, and back.
+//! The requests of a device: out of the ring, through the drive, and back.
 
 use super::{Answer, Arena, Device, DeviceError, Nanos, Process, Sectors, TraceRecord};
 use crate::block::{self, Request, SECTOR, Segment, Status, Want};
@@ -14,11 +14,11 @@ use vm_memory::{Bytes, GuestAddress};
 /// the guest's driver wants no interrupt for requests that are given back.
 const NO_INTERRUPT: u16 = 1;
 
-/// Why a request could not be carried out.
+/// The reason why a request could not be carried out.
 enum Failure {
-    /// The guest's buffer is nowhere: its own fault.
+    /// The guest's buffer is nowhere, which is its own fault.
     Outside,
-    /// What the disks hold cannot be kept.
+    /// The disks' contents cannot be kept.
     Arena(ArenaError),
 }
 
@@ -34,12 +34,12 @@ impl From<ArenaError> for Failure {
     }
 }
 
-/// What carrying out an answer may come to.
+/// The errors of carrying out an answer.
 #[derive(Debug)]
 pub(crate) enum AnswerError {
     /// The guest's ring is broken.
     Device(DeviceError),
-    /// What the disks hold cannot be kept.
+    /// The disks' contents cannot be kept.
     Arena(ArenaError),
 }
 
@@ -50,8 +50,8 @@ impl From<DeviceError> for AnswerError {
 }
 
 impl Device {
-    /// Takes what is new in the ring, at `now`, and nothing from the available index
-    /// `until` on, if there is one.
+    /// Takes the new requests in the ring, at `now`, and none from the available index `until` on,
+    /// if there is one.
     pub(crate) fn take_requests(
         &mut self,
         now: Nanos,
@@ -84,7 +84,8 @@ impl Device {
             return Ok(());
         };
         let first = self.queue.next_avail();
-        // What was taken already lies behind: a ring has far fewer than half of all indices.
+        // An index that was taken already lies behind: a ring has far fewer than half
+        // of all indices.
         let most = until.map_or(usize::MAX, |until| {
             usize::try_from(until.wrapping_sub(first).cast_signed()).unwrap_or(0)
         });
@@ -105,7 +106,7 @@ impl Device {
         Ok(())
     }
 
-    /// What the drive answers by `now`.
+    /// Collects the drive's answers by `now`.
     pub(crate) fn advance(&mut self, now: Nanos, answers: &mut Vec<Answer>) {
         self.drive.advance(now, answers);
     }
@@ -114,7 +115,7 @@ impl Device {
     pub(crate) fn answer(&mut self, answer: &Answer, arena: &mut Arena) -> Result<(), AnswerError> {
         let request = self.requests.get_mut(answer.slot).and_then(Option::take);
         let memory = self.memory.as_ref().filter(|_| self.queue.ready());
-        // Without a ring nobody waits for it any more.
+        // Without a ring the guest does not wait for it any more.
         let (Some(request), Some(memory)) = (request, memory) else {
             return Ok(());
         };
@@ -155,7 +156,7 @@ impl Device {
         Ok(())
     }
 
-    /// Whether the guest wants to be interrupted for what was given back.
+    /// Whether the guest wants to be interrupted for the requests that were given back.
     pub(crate) fn wants_interrupt(&self) -> Result<bool, DeviceError> {
         let Some(memory) = self.memory.as_ref().filter(|_| self.queue.ready()) else {
             return Ok(false);
@@ -189,7 +190,7 @@ struct Moving<'a> {
 }
 
 impl Moving<'_> {
-    /// Does what the disk was asked; the status, and the bytes given to the guest.
+    /// Does what the disk was asked; returns the status, and the bytes given to the guest.
     fn data(&mut self, request: &Request, answer: &Answer) -> Result<(Status, u32), Failure> {
         let at = answer.io.start * SECTOR;
         let length = answer.io.count * SECTOR;
@@ -228,7 +229,7 @@ impl Moving<'_> {
             let mut done = 0;
             let length = segment.length as usize;
             while done < length {
-                // To the end of the disk's page, so that whole pages of zeros are
+                // A piece goes to the end of the disk's page, so that whole pages of zeros are
                 // seen as such.
                 let room = PAGE_BYTES - at as usize % PAGE_BYTES;
                 let piece = &mut buffer[..room.min(length - done)];

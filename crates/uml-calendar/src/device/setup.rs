@@ -1,4 +1,4 @@
-//! From the first message to a ring that works.
+//! The set-up of a device, from the first message to a ring that works.
 
 use super::{Device, MOST_ENTRIES, Reaction};
 use crate::block::MOST_RANGE_SECTORS;
@@ -23,16 +23,16 @@ mod block_feature {
     pub(super) const VERSION_1: u64 = 1 << 32;
 }
 
-/// The most bytes of a segment: a page. Which pages are neighbours in the guest's memory
-/// hangs on what was ever allocated there, the size of programs among it. Larger segments
-/// would let that say how much of a stream fits in one command; of these a command always
+/// The most bytes of a segment: a page. Which pages are neighbours in the guest's memory depends
+/// on all that was ever allocated there, the size of programs among it. Larger segments would let
+/// that decide how much of a stream fits in one command; of segments of this size a command always
 /// has 254 pages.
 const SEGMENT_BYTES: u32 = 4096;
-/// Bytes of the configuration (`struct virtio_blk_config` up to `unused1`).
+/// The size of the configuration in bytes (`struct virtio_blk_config` up to `unused1`).
 const CONFIGURATION_BYTES: usize = 60;
-/// The write cache's place in it.
+/// The offset of the write cache's switch in it.
 const WRITE_BACK_AT: usize = 32;
-/// What a driver may ask for: more than any device's whole configuration.
+/// The most bytes that a driver may ask for: more than any device's whole configuration.
 const MOST_CONFIGURATION_BYTES: u32 = 1024;
 
 impl Device {
@@ -127,7 +127,7 @@ impl Device {
                 self.forget_ring();
                 if enable { self.enable() } else { Ok(()) }
             }
-            // Nothing is done for an owner, and `handle` has answered the others.
+            // The request of an owner needs nothing, and `handle` has answered the others.
             _ => Ok(()),
         }
     }
@@ -171,7 +171,7 @@ impl Device {
         Ok(())
     }
 
-    /// `struct virtio_blk_config` (virtio 1.2, 5.2.4).
+    /// Makes a `struct virtio_blk_config` (virtio 1.2, 5.2.4).
     fn configuration(&self) -> [u8; CONFIGURATION_BYTES] {
         let mut bytes = [0; CONFIGURATION_BYTES];
         let logical = self.config.logical_block.0;
@@ -179,14 +179,14 @@ impl Device {
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
         put(0, &self.config.capacity().0.to_le_bytes());
         put(8, &SEGMENT_BYTES.to_le_bytes());
-        // All entries of the ring but the header's and the status's.
+        // Segments may take all entries of the ring but the header's and the status's.
         put(12, &u32::from(MOST_ENTRIES - 2).to_le_bytes());
         put(20, &(logical as u32).to_le_bytes());
         put(24, &[exponent as u8]);
         put(26, &1_u16.to_le_bytes());
         put(WRITE_BACK_AT, &[u8::from(self.write_back)]);
         put(34, &1_u16.to_le_bytes());
-        // One range of the most sectors, on a block's border.
+        // A discard has one range of the most sectors, on a block's border.
         let alignment = (logical / 512) as u32;
         for (at, number) in [MOST_RANGE_SECTORS, 1, alignment, MOST_RANGE_SECTORS, 1]
             .iter()
@@ -197,7 +197,7 @@ impl Device {
         bytes
     }
 
-    /// The guest may switch the write cache, and nothing else.
+    /// Sets the write cache, which is all that the guest may switch.
     fn set_configuration(&mut self, offset: u32, bytes: &[u8]) -> bool {
         let cache = self.config.write_cache && offset as usize == WRITE_BACK_AT;
         match bytes {

@@ -1,5 +1,5 @@
-//! Programs of a build: what they say goes to a log, and their lines are
-//! counted to tell how far they are.
+//! The programs of a build: their output goes to a log, and its lines are counted to tell how
+//! far they are.
 
 use super::Watcher;
 use crate::error::BuildError;
@@ -12,15 +12,15 @@ use std::time::Duration;
 
 /// The time between two looks at a running program.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long a program that is stopped may take to end.
+/// The time that a program that is stopped may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Lines of the log that an error shows.
+/// The number of lines of the log that an error shows.
 const TAIL: usize = 15;
 
-/// Sends a program's words to a file and says how it ended.
+/// The script that sends a program's output to a file and ends as the program does.
 const SCRIPT: &str = r#"exec "$@" >>"$0" 2>&1 </dev/null"#;
 
-/// Runs programs one by one.
+/// A runner of programs, one by one.
 #[derive(Debug)]
 pub(crate) struct Runner {
     log: PathBuf,
@@ -33,9 +33,9 @@ impl Runner {
         Self { log, environment }
     }
 
-    /// Runs a program to its end; it prints about `lines` lines, or nobody
-    /// knows how many where that is 0. What `make` has done before, in a build that was
-    /// interrupted, it does not print again: that counts as done.
+    /// Runs a program to its end; it prints about `lines` lines, or an unknown number where that
+    /// is 0. Work that `make` has done before, in a build that was interrupted, it does not print
+    /// again: that counts as done.
     pub(crate) fn run(
         &self,
         command: &Command,
@@ -108,7 +108,7 @@ impl Runner {
     }
 }
 
-/// How much `make` says that it has made: `  CC      kernel/fork.o` and the like.
+/// The number of things that `make` says that it has made: ` CC kernel/fork.o` and the like.
 fn made(log: &[u8]) -> u64 {
     let lines = log.split(|byte| *byte == b'\n');
     lines.filter(|line| line.starts_with(b"  ")).count() as u64

@@ -1,4 +1,4 @@
-//! The steps of a build, and who is told of them.
+//! The steps of a build, and the watcher that is told of them.
 
 /// The steps of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Its title, where it begins and ends in a build, and its stamp.
+    /// The step's title, where it begins and ends in a build, and its stamp.
     const fn about(self) -> (&'static str, (f64, f64), &'static str) {
         match self {
             Self::Fetch => ("fetching packages", (0.0, 0.0), "fetched"),
@@ -42,8 +42,8 @@ impl Step {
         self.about().0
     }
 
-    /// Where it begins and ends in a build, from 0 to 1: its share of the 6.5 minutes that
-    /// one took on two processors that had not much else to do.
+    /// The place where it begins and ends in a build, from 0 to 1: its share of the 6.5 minutes
+    /// that one took on two processors that had not much else to do.
     #[must_use]
     pub const fn part(self) -> (f64, f64) {
         self.about().1
@@ -55,17 +55,17 @@ impl Step {
     }
 }
 
-/// Who is told how a build gets on.
+/// A watcher that is told how a build gets on.
 pub trait Watcher {
-    /// Is told that a step begins.
+    /// Takes the step that begins.
     fn step(&mut self, step: Step);
-    /// So much of the step is done, from 0 to 1; an estimate.
+    /// Takes the share of the step that is done, from 0 to 1; an estimate.
     fn share(&mut self, share: f64);
     /// Whether the build should be stopped.
     fn cancelled(&self) -> bool;
 }
 
-/// All of them, in order.
+/// All steps, in order.
 #[cfg(test)]
 pub(super) const ALL: [Step; 7] = [
     Step::Unpack,

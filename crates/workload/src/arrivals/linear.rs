@@ -1,4 +1,4 @@
-//! A constant rate: a request is due when the bytes sent before it would be through.
+//! A constant rate: a request is due when the bytes sent before it would be transferred.
 
 use super::ArrivalTimes;
 use raidlab_random::Stream;
@@ -9,7 +9,7 @@ use raidlab_units::Nanos;
 pub struct Times {
     bytes_per_second: u64,
     smallest: u64,
-    /// Bytes sent, or that count as sent.
+    /// The bytes sent, including time that counts as sent.
     sent: u64,
 }
 

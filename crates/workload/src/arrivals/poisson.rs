@@ -43,7 +43,7 @@ impl ArrivalTimes for Times {
     reason = "whole nanoseconds of a drawn time"
 )]
 fn exponential(mean_micros: u64, random: &mut Stream) -> Nanos {
-    // Above 0, so that the logarithm is finite.
+    // The draw is above 0, so that the logarithm is finite.
     let draw = ((random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
     Nanos((mean_micros as f64 * 1000.0 * -draw.ln()) as u64)
 }

@@ -1,17 +1,17 @@
-//! What options can do to a machine.
+//! The classes of options, by their effects on a machine.
 
-/// What an option can do to the machine that fio runs on, as root.
+/// The effect that an option can have on the machine, where fio runs as root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// It shapes the load: sizes, order, depth, time. A file may give it.
+    /// The option shapes the load: sizes, order, depth, time. A file may give it.
     Load,
-    /// It says where the load goes, or names something to read: files,
-    /// devices, other machines. Where it goes is raidlab's to say.
+    /// The option selects the target of the load, or something to read: files, devices, other
+    /// machines. The target is given by raidlab.
     Place,
-    /// It writes or changes something beside the target: logs, memory files,
-    /// kernel settings, control groups.
+    /// The option writes or changes something beside the target: logs, memory files, kernel
+    /// settings, control groups.
     Elsewhere,
-    /// It runs a program or foreign code, or decides as whom fio runs.
+    /// The option runs a program or foreign code, or decides the user as whom fio runs.
     Runs,
 }
 

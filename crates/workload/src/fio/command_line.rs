@@ -11,13 +11,12 @@ use super::permission::Permission;
 use super::reader::{Reader, split};
 
 impl FioJobs {
-    /// Reads options as fio's command line has them: `--bs=4k`, `--bs 4k`,
-    /// `--time_based`, also with one dash. `name` is what errors and notes call
-    /// the command line, and the job's name where no `--name` is given.
+    /// Reads options as fio's command line has them: `--bs=4k`, `--bs 4k`, `--time_based`, also
+    /// with one dash. `name` is the command line's name in errors and notes, and the job's name
+    /// where no `--name` is given.
     ///
     /// # Errors
-    /// The first thing that is wrong or not allowed, with the argument's number
-    /// and the option.
+    /// The first error, or forbidden option, with the argument's number and the option.
     pub fn from_command_line<S: AsRef<str>>(
         name: &str,
         arguments: &[S],
@@ -64,7 +63,7 @@ impl FioJobs {
     }
 }
 
-/// Each job of a command line with what came before the first.
+/// Splits a command line into jobs, each with the options before the first job.
 fn jobs(options: Vec<FioOption>, place: Place) -> Vec<FioJob> {
     let is_name = |option: &FioOption| option.name == "name";
     let job = |place: Place, options: Vec<FioOption>| FioJob {

@@ -1,25 +1,25 @@
-//! What can be wrong with a job file or a command line.
+//! Errors of a job file or a command line.
 
 use super::class::Class;
 use crate::job::JobError;
 use std::fmt;
 use thiserror::Error;
 
-/// Where something stands. Places in one file are in the file's order.
+/// The place of an option. Places in one file are in the file's order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// The option stands in a job file.
     Line {
         /// The file's name as the caller gave it.
         file: String,
-        /// The first line is 1.
+        /// The number of the line, from 1.
         line: usize,
     },
     /// The option stands on a command line.
     Argument {
         /// The command line's name as the caller gave it.
         name: String,
-        /// The first argument is 1.
+        /// The number of the argument, from 1.
         number: usize,
     },
 }
@@ -33,45 +33,45 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a job file or a command line could not be read.
+/// The reason why a job file or a command line could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JobFileError {
     /// An option that cannot be used.
     #[error("{place}: option `{option}`")]
     Option {
-        /// The line or argument where it stands.
+        /// The line or argument of the option.
         place: Place,
-        /// The option's name as it stands there.
+        /// The option's name as written.
         option: String,
-        /// What is wrong with it.
+        /// The error of the option.
         #[source]
         cause: Box<OptionError>,
     },
     /// Options that contradict each other.
     #[error("{place}: job `{job}`")]
     Job {
-        /// Where the job begins.
+        /// The place where the job begins.
         place: Place,
         /// The job's name.
         job: String,
-        /// What is wrong with it.
+        /// The error of the job.
         #[source]
         cause: Box<JobError>,
     },
-    /// `[` without `]`, or nothing between them.
+    /// A section header has `[` without `]`, or nothing between them.
     #[error("{place}: a section is `[name]`, not `{text}`")]
     SectionHeader {
-        /// The line or argument where it stands.
+        /// The line or argument of the text.
         place: Place,
-        /// The text as it stands there.
+        /// The text as written.
         text: String,
     },
-    /// An option before the first section.
+    /// There is an option before the first section.
     #[error("{place}: `{text}` stands before the first `[section]`")]
     OutsideSection {
-        /// The line or argument where it stands.
+        /// The line or argument of the text.
         place: Place,
-        /// The text as it stands there.
+        /// The text as written.
         text: String,
     },
     /// The job file includes another file, which was not allowed.
@@ -80,30 +80,30 @@ pub enum JobFileError {
          `--allow-fio include`"
     )]
     Include {
-        /// The line or argument where it stands.
+        /// The line or argument of the text.
         place: Place,
-        /// The text as it stands there.
+        /// The text as written.
         text: String,
     },
-    /// A file that is included and cannot be had.
+    /// An included file cannot be read.
     #[error("{place}: the included file `{file}`: {reason}")]
     Included {
-        /// The line or argument where it stands.
+        /// The line or argument of the name.
         place: Place,
-        /// The file's name as it stands there.
+        /// The file's name as written.
         file: String,
-        /// Why it cannot be had.
+        /// The reason why it cannot be read.
         reason: String,
     },
-    /// Not of the form `--option` or `--option=value`.
+    /// An argument does not have the form `--option` or `--option=value`.
     #[error("{place}: `{text}` is not an option; write `--option=value`")]
     Argument {
-        /// The line or argument where it stands.
+        /// The line or argument of the text.
         place: Place,
-        /// The text as it stands there.
+        /// The text as written.
         text: String,
     },
-    /// No section but `[global]`.
+    /// There is no section but `[global]`.
     #[error("{name}: no job is defined")]
     NoJob {
         /// The file's name as the caller gave it.
@@ -111,83 +111,83 @@ pub enum JobFileError {
     },
 }
 
-/// What is wrong with an option.
+/// An error of an option.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OptionError {
     /// fio has no such option.
     #[error("fio has no such option{}", suggestion(*.nearest))]
     Unknown {
-        /// The option that is written most alike, if any is.
+        /// The option with the most similar name, if any is near.
         nearest: Option<&'static str>,
     },
-    /// An option of fio's that is not modelled.
+    /// The option is not modelled.
     #[error("not modelled: {reason}")]
     NotModelled {
-        /// Why it cannot simply be left out.
+        /// The reason why it cannot simply be left out.
         reason: &'static str,
     },
-    /// An option of the fio program, not of a job.
+    /// The option is one of the fio program, not of a job.
     #[error("an option of the fio program, not of a job: raidlab calls fio itself")]
     Program,
-    /// No file may ask for this unasked.
+    /// The option may not be given by a file without permission.
     #[error(
         "it {}, which no file may ask for; allow it for this run with `--allow-fio {option}`",
         .class.in_words()
     )]
     NotAllowed {
-        /// What the option can do.
+        /// The class of the option.
         class: Class,
-        /// fio's own name of it.
+        /// fio's own name of the option.
         option: String,
     },
-    /// A letter that could end a line or a word for somebody.
+    /// The value has a control character, which could end a line or a word.
     #[error("the value has the control character {letter:?}")]
     ControlLetter {
         /// The control character itself.
         letter: char,
     },
-    /// `option` where `option=value` is needed.
+    /// The option has no value, but needs one.
     #[error("a value is missing")]
     MissingValue,
     /// The value is not a whole number in range.
     #[error("`{text}` is not a whole number from {least} to {most}")]
     Number {
-        /// The text as it stands there.
+        /// The text as written.
         text: String,
-        /// The smallest that is allowed.
+        /// The smallest allowed value.
         least: u64,
-        /// The largest that is allowed.
+        /// The largest allowed value.
         most: u64,
     },
-    /// The value is a time that nobody waits for.
+    /// The value is a time that is too long to wait for.
     #[error("`{text}` is more than 366 days, the longest time")]
     TooLong {
-        /// The text as it stands there.
+        /// The text as written.
         text: String,
     },
-    /// The value is none of the words that the option knows.
+    /// The value is not one of the option's words.
     #[error("`{text}` is none of {expected}")]
     Choice {
-        /// The text as it stands there.
+        /// The text as written.
         text: String,
-        /// The words that the option knows, for people.
+        /// The option's words, for people.
         expected: &'static str,
     },
-    /// What another option of the job makes impossible.
+    /// The option requires another setting of the job.
     #[error("it needs {what}")]
     Needs {
-        /// What would be right.
+        /// The required setting.
         what: &'static str,
     },
-    /// A value with a variable.
+    /// The value has a variable that is not allowed.
     #[error("`{variable}` is not replaced; write the value{}", allow_variable(.variable))]
     Variable {
-        /// The variable as it stands there.
+        /// The variable as written.
         variable: String,
     },
 }
 
-/// How to have a variable of the environment replaced.
+/// The remedy by which a variable of the environment is replaced.
 fn allow_variable(variable: &str) -> String {
     if variable.starts_with("${") && variable.ends_with('}') {
         format!(", or allow it with `--allow-fio '{variable}'`")
@@ -201,7 +201,7 @@ fn suggestion(nearest: Option<&str>) -> String {
 }
 
 impl JobFileError {
-    /// Where it is; `None` where it is about the whole.
+    /// The place of the error; `None` where it is about the whole.
     #[must_use]
     pub const fn place(&self) -> Option<&Place> {
         match self {

@@ -1,10 +1,10 @@
 //! The options that the model does not honour, grouped by the reason that the user
 //! is told.
 
-/// The reason and the names, separated by spaces.
+/// A reason, and the names of the options, separated by spaces.
 pub(super) type Group = (&'static str, &'static str);
 
-/// Options that change nothing in the model.
+/// Options without effect in the model.
 pub(super) const WITHOUT_EFFECT: &[Group] = &[
     (
         "the job runs on the modelled device; its clones share one region unless \
@@ -185,7 +185,7 @@ pub(super) const NOT_MODELLED: &[Group] = &[
     ),
 ];
 
-/// Values of refused options that are what fio does anyway.
+/// Values of refused options that are fio's default behaviour.
 pub(super) const HARMLESS: &[(&str, &[&str])] = &[
     ("percentage_sequential", &["0"]),
     ("stats", &["1"]),

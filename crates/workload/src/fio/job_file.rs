@@ -11,19 +11,18 @@ use super::options::{FioJob, FioJobs, FioOption};
 use super::permission::{Permission, judge};
 use super::reader::{Reader, split};
 
-/// Files that include files that include files: no deeper than this.
+/// The largest depth of files that include files.
 const DEEPEST: usize = 16;
 
-/// Gives the text of a file that a job file includes, by the name in it.
+/// A function that returns the text of an included file, by the name in the job file.
 pub type Includes<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 
 impl FioJobs {
-    /// Reads a job file. `name` is what errors and notes call it, `text` its
-    /// content; `includes` opens the files that it includes, if the user
-    /// allows that.
+    /// Reads a job file. `name` is its name in errors and notes, `text` its content; `includes`
+    /// opens the files that it includes, if the user allows that.
     ///
     /// # Errors
-    /// The first thing that is wrong or not allowed, with its line and option.
+    /// The first error, or forbidden option, with its line and option.
     pub fn from_job_file(
         name: &str,
         text: &str,
@@ -56,14 +55,14 @@ impl FioJobs {
     }
 }
 
-/// A job file while it is read.
+/// The state of reading a job file.
 struct Sections<'a> {
     reader: Reader<'a>,
     permission: &'a Permission,
     includes: Includes<'a>,
-    /// What `[global]` sections said so far.
+    /// The options of `[global]` sections so far.
     defaults: Vec<FioOption>,
-    /// The section until its last line is read.
+    /// The current section, until its last line is read.
     open: Option<FioJob>,
     jobs: Vec<FioJob>,
 }
@@ -126,8 +125,8 @@ impl Sections<'_> {
         let Some(mut section) = self.open.take() else {
             return;
         };
-        // fio sorts a section's options: sizes before `kb_base` mean it too. On a command
-        // line, as real benches have it, nothing is sorted.
+        // fio sorts a section's options, so `kb_base` also applies to sizes before it. The options
+        // of a command line, which real benches use, are not sorted.
         section
             .options
             .sort_by_key(|option| option.name != "kb_base");
@@ -141,7 +140,7 @@ impl Sections<'_> {
     }
 }
 
-/// The section that a line begins.
+/// Begins the section of a line.
 fn section(line: &str, place: Place, permission: &Permission) -> Result<FioJob, JobFileError> {
     let name = line
         .strip_prefix('[')

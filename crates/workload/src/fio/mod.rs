@@ -1,12 +1,11 @@
 //! Reading jobs as people write them for fio.
 //!
-//! Job files and command lines become one list of options ([`FioJobs`]), and
-//! one table says of each option what it can do ([`Class`]) and what the model
-//! makes of it: it is modelled, or has no effect on a modelled disk (the user
-//! gets a [`Note`]), or would change the result in a way that is not modelled
-//! (an error with the reason), or is no option of fio's (an error with the
-//! nearest name). What does more than shape the load is refused when it is
-//! read, unless a [`Permission`] names it.
+//! Job files and command lines become one list of options ([`FioJobs`]), and one table has the
+//! class of each option ([`Class`]) and its treatment in the model: it is modelled, or has no
+//! effect on a modelled disk (the user gets a [`Note`]), or would change the result in a way that
+//! is not modelled (an error with the reason), or is no option of fio's (an error with the nearest
+//! name). An option that does more than shape the load is refused when it is read, unless a
+//! [`Permission`] names it.
 
 mod class;
 mod command_line;
@@ -32,25 +31,23 @@ pub use table::{
 
 use crate::job::JobGroup;
 
-/// What a job file or a command line asks for.
+/// The contents of a job file or a command line, as modelled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobFile {
-    /// Groups of jobs in the order in which they run; at least one, each with
-    /// at least one job.
+    /// The groups of jobs in the order in which they run; at least one, each with at least one job.
     pub groups: Vec<JobGroup>,
-    /// What the user should know, in the order of the file.
+    /// Notes for the user, in the order of the file.
     pub notes: Vec<Note>,
 }
 
-/// An option that was accepted but does not do what it would do on a real
-/// machine.
+/// A note on an option that was accepted but does not do what it would do on a real machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// The line or argument where the option stands.
+    /// The line or argument of the option.
     pub place: Place,
-    /// The option as it is written there.
+    /// The option as written.
     pub option: String,
-    /// What raidlab makes of it.
+    /// raidlab's treatment of the option.
     pub text: &'static str,
 }
 

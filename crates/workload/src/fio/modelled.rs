@@ -1,4 +1,4 @@
-//! The options that change a job, and how.
+//! The modelled options, and their effects on a job.
 
 mod amounts;
 mod endings;
@@ -37,47 +37,47 @@ pub(super) struct Draft {
     pub(super) kilo_base: KiloBase,
     sizes: SizeDraft,
     pub(super) rate: Rate,
-    /// Requests a second, of reads, writes and discards.
+    /// The limits of reads, writes and discards in requests per second.
     pub(super) rate_iops: [u64; 3],
     pub(super) flow_weight: u32,
     pub(super) flow_id: u32,
     pub(super) flow_sleep: Nanos,
-    /// Whether what is written is read back, where a section says so, and whether it gives a
-    /// pattern, with which it is read back too.
+    /// Whether written data are read back, where a section says so, and whether it gives a pattern,
+    /// with which they are read back too.
     pub(super) verifies: Option<bool>,
     pub(super) has_pattern: bool,
-    /// fio `writefua`: the engine's commands go to the medium.
+    /// Whether the engine's writes go to the medium (fio `writefua`).
     pub(super) writes_through: bool,
     /// Whether the device is flushed when a job ends (fio `fsync_on_close`).
     pub(super) flushes_on_close: bool,
-    /// What was written is not read back after all (fio `do_verify=0`).
+    /// Whether written data are not read back after all (fio `do_verify=0`).
     pub(super) verifies_not: bool,
     pub(super) verify_backlog: u32,
     pub(super) verify_batch: u32,
     zones: ZoneDraft,
     ends: EndDraft,
     errors: ErrorDraft,
-    /// The engine takes discards of several ranges.
+    /// Whether the engine takes discards of several ranges.
     pub(super) takes_ranges: bool,
     preconditioning: PreconditioningDraft,
-    /// fio `iodepth_low`, `iodepth_batch_complete_min`; 0: not given.
+    /// The value of fio `iodepth_low` or `iodepth_batch_complete_min`; 0: not given.
     pub(super) depth_low: u32,
     pub(super) complete_batch: u32,
     pub(super) new_group: bool,
-    /// `exit_what=all`: later groups would not run.
+    /// Whether `exit_what=all` is given, with which later groups would not run.
     pub(super) ends_all: bool,
     pub(super) think_blocks_given: bool,
     pub(super) file_name: Option<String>,
     pub(super) no_random_map: bool,
-    /// fio `random_generator=lfsr` visits each block once even without a map.
+    /// Whether blocks are visited once even without a map (fio `random_generator=lfsr`).
     pub(super) shift_register: bool,
     pub(super) stop_together: bool,
 }
 
-/// Ranges of one discard at most: what NVMe's command has room for.
+/// The largest number of ranges in one discard, which NVMe's command has room for.
 const MOST_RANGES: u32 = 256;
 
-/// Every option that changes a job.
+/// All options that change a job.
 pub(super) fn options() -> impl Iterator<Item = &'static ModelledOption> {
     let tables = [
         OPTIONS,
@@ -246,16 +246,16 @@ const OPTIONS: &[ModelledOption] = &[
         Count(0, |draft| &mut draft.spec.fdatasync_every),
     ),
     ("end_fsync", Switch(|draft| &mut draft.spec.end_fsync)),
-    // fio does the same for both, also on a device.
+    // fio treats both in the same way, also on a device.
     (
         "fsync_on_close",
         Switch(|draft| &mut draft.flushes_on_close),
     ),
     option("sync", set_sync_writes),
-    // The model has no page cache; whoever runs the jobs says so of all at once.
+    // The model has no page cache; the runner of the jobs notes that once for all.
     option("direct", |_, value| switch(value).map(|_| None)),
     option("buffered", |_, value| switch(value).map(|_| None)),
-    // What a clone is makes no difference to what it asks of a disk.
+    // Threads and processes send the same requests to a disk.
     option("thread|threads", |_, value| switch(value).map(|_| None)),
     (
         "stonewall|wait_for_previous",
@@ -300,7 +300,7 @@ pub(super) fn percent(value: Option<&str>) -> Result<u32, OptionError> {
     Ok(share)
 }
 
-/// One size in bytes: no share of the device, and no range.
+/// Reads one size in bytes: no share of the device, and no range.
 fn plain_size(draft: &Draft, value: Option<&str>) -> Result<Bytes, OptionError> {
     let text = needed(value)?;
     if text.ends_with('%') {
@@ -309,7 +309,7 @@ fn plain_size(draft: &Draft, value: Option<&str>) -> Result<Bytes, OptionError> 
     if text.ends_with('z') {
         return Err(not_modelled("a number of zones; write a size"));
     }
-    // `-1` is no range: fio takes it for a share of the device.
+    // `-1` is not a range: fio takes it for a share of the device.
     if text.contains(':') || text.trim_start_matches('-').contains('-') {
         return Err(not_modelled("a range of sizes; write one size"));
     }
@@ -354,7 +354,7 @@ fn set_pattern(draft: &mut Draft, value: Option<&str>) -> Noted {
     Ok(None)
 }
 
-/// What fio can verify by.
+/// The checksums of fio's `verify`.
 const CHECKSUMS: &str = "md5 crc64 crc32 crc32c-intel crc32c crc16 crc7 sha1 sha256 sha512 \
      sha3-224 sha3-256 sha3-384 sha3-512 xxhash meta pattern pattern_hdr null";
 

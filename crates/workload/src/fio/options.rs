@@ -1,13 +1,10 @@
-//! Jobs as fio's options: the one form in which a job is read, edited, shown,
-//! modelled and run.
+//! Jobs as fio's options: the form in which a job is read, edited, shown, modelled and run.
 //!
-//! A job is an ordered list of options, each with its value and the place where
-//! somebody wrote it; what a `[global]` section says is in the list of each job
-//! after it. Everything that is done to a job is done to this list: values of
-//! the machine are put in, the way of queueing is chosen, a first look is cut
-//! short. The model computes its own view from the list
-//! ([`FioJobs::model`]), and real benches print it ([`FioJobs::arguments`]), so
-//! that both run the same job.
+//! A job is an ordered list of options, each with its value and the place where it is written; the
+//! options of a `[global]` section are in the list of each job after it. All edits of a job are
+//! edits of this list: inserting values of the machine, choosing the way of queueing, shortening a
+//! first look. The model computes its own view from the list ([`FioJobs::model`]), and real benches
+//! print it ([`FioJobs::arguments`]), so that both run the same job.
 
 use super::Note;
 use super::error::Place;
@@ -15,12 +12,12 @@ use super::table::canonical_name;
 use super::value;
 use raidlab_units::Nanos;
 
-/// One option as somebody wrote it.
+/// One option as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FioOption {
-    /// The name of the option as it is written, without dashes.
+    /// The name as written, without dashes.
     pub name: String,
-    /// `None` where there is none, as in a bare `time_based`.
+    /// The value; `None` where there is none, as in a bare `time_based`.
     pub value: Option<String>,
     /// The place at which the option was written.
     pub place: Place,
@@ -33,29 +30,27 @@ impl FioOption {
         self.name == name || canonical_name(&self.name) == name
     }
 
-    /// The option as one word of a command line. A bare switch gets its value:
-    /// fio takes the word behind a bare `--end_fsync` for its value, and reports
-    /// no bare switch back.
+    /// The option as one word of a command line. A bare switch gets its value: fio takes the word
+    /// after a bare `--end_fsync` for its value, and does not report bare switches.
     fn word(&self) -> String {
         let value = self.value.as_deref().unwrap_or("1");
         format!("--{}={value}", self.name)
     }
 }
 
-/// One job: all that holds for it, in fio's order.
+/// One job: all options that apply to it, in fio's order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FioJob {
     /// The section's name in a job file.
     pub section: Option<String>,
-    /// Where its section or its `--name` begins.
+    /// The place of its section or its `--name`.
     pub place: Place,
-    /// What holds for all jobs comes first; of the same option the last one
-    /// counts.
+    /// The options; those for all jobs come first, and the last one of a name counts.
     pub options: Vec<FioOption>,
 }
 
 impl FioJob {
-    /// The value of fio's option `name` that counts, in any of its spellings.
+    /// The value of fio's option `name` that applies, in any of its spellings.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {
         let mut last = self.options.iter().rev();
@@ -68,14 +63,14 @@ impl FioJob {
         self.options.iter().any(|option| option.is(name))
     }
 
-    /// What the job is called, if it has a name.
+    /// The job's name, if it has one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.value("name").or(self.section.as_deref())
     }
 
-    /// What limits how much a clone does, or how fast. A job with a time limit takes `size`
-    /// for where it works.
+    /// The options that limit a clone's amount or rate. In a job with a time limit `size` only
+    /// gives the region.
     fn limits(&self) -> impl Iterator<Item = &FioOption> {
         let size = if self.has("runtime") {
             None
@@ -87,7 +82,7 @@ impl FioJob {
         limits.into_iter().chain(size).filter_map(last)
     }
 
-    /// Puts `value` in the place of all that was said of `name`.
+    /// Replaces all values of `name` by `value`.
     fn replace(&mut self, name: &str, value: String) {
         self.options.retain(|option| !option.is(name));
         self.options.push(FioOption {
@@ -97,14 +92,14 @@ impl FioJob {
         });
     }
 
-    /// Whether it goes past the page cache.
+    /// Whether it bypasses the page cache.
     fn is_direct(&self) -> bool {
         let mut last = self.options.iter().rev();
         last.find(|option| option.is("direct") || option.is("buffered"))
             .is_some_and(|option| (option.value.as_deref() != Some("0")) == option.is("direct"))
     }
 
-    /// Whether it waits for all jobs before it.
+    /// Whether it waits for all jobs before it, and so begins a group.
     fn begins_a_group(&self) -> bool {
         let mut last = self.options.iter().rev();
         last.find(|option| option.is("stonewall"))
@@ -115,26 +110,25 @@ impl FioJob {
 /// Jobs of one command line or job file, in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FioJobs {
-    /// What errors and notes call the source, and jobs without a name.
+    /// The name of the source in errors and notes, and of jobs without a name.
     pub name: String,
     /// The jobs in their order, at least one.
     pub jobs: Vec<FioJob>,
-    /// What the user should know of the reading.
+    /// Notes for the user on the reading.
     pub notes: Vec<Note>,
 }
 
-/// What the jobs work on.
+/// The target of the jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target<'a> {
-    /// A block device or one file, for all jobs. It is there already.
+    /// A block device or one existing file, for all jobs.
     File(&'a str),
     /// A folder in which fio makes a file for each clone.
     Folder(&'a str),
 }
 
 impl FioJobs {
-    /// Whether all of them go past the page cache: `direct=1` or `buffered=0`, which fio does
-    /// not do unless it is told to.
+    /// Whether all jobs bypass the page cache: `direct=1` or `buffered=0`; fio's default does not.
     #[must_use]
     pub fn are_direct(&self) -> bool {
         self.jobs.iter().all(FioJob::is_direct)
@@ -153,18 +147,18 @@ impl FioJobs {
         groups.map(group).collect()
     }
 
-    /// Whether they were read from lines of a job file.
+    /// Whether the jobs were read from lines of a job file.
     #[must_use]
     pub fn is_from_job_file(&self) -> bool {
         let mut jobs = self.jobs.iter();
         jobs.any(|job| matches!(job.place, Place::Line { .. }))
     }
 
-    /// The jobs with every value as `expanded` has it. A colon that comes into a list of
-    /// files so is part of a name.
+    /// The jobs with every value replaced by `expanded`. A colon that this adds to a list of files
+    /// is part of a name.
     ///
     /// # Errors
-    /// The first that `expanded` gives.
+    /// The first error of `expanded`.
     pub fn expand<E>(&self, expanded: impl Fn(&str) -> Result<String, E>) -> Result<Self, E> {
         let mut jobs = self.clone();
         for option in jobs.jobs.iter_mut().flat_map(|job| &mut job.options) {
@@ -184,7 +178,7 @@ impl FioJobs {
     /// by as many synchronous threads. A limit counts for each thread then, which is noted.
     pub fn queue_as(&mut self, asynchronous: bool) {
         for job in &mut self.jobs {
-            // Words in braces are numbers only on a machine.
+            // Words in braces become numbers only on a machine.
             let number = |name: &str| job.value(name).map_or("1", str::trim).to_owned();
             let (depth, clones) = (number("iodepth"), number("numjobs"));
             if !asynchronous && depth != "1" {
@@ -213,7 +207,7 @@ impl FioJobs {
         }
     }
 
-    /// Lets no job that ends by time run longer than `most`, whole seconds.
+    /// Shortens jobs that end by time to `most`, in whole seconds.
     pub fn shorten(&mut self, most: Nanos) {
         for option in self.jobs.iter_mut().flat_map(|job| &mut job.options) {
             let time = option.value.as_deref().filter(|_| option.is("runtime"));
@@ -247,18 +241,18 @@ impl FioJobs {
         };
         let mut arguments = vec!["--name=global".to_owned()];
         if matches!(target, Target::File(_)) {
-            // In the place of a device that has gone fio would make a file, and measure the
-            // memory that `/dev` is in.
+            // If the device is missing, fio would create a file in its place, and measure the
+            // memory of `/dev`.
             arguments.push("--allow_file_create=0".to_owned());
         }
         let names_a_place = |job: &FioJob| job.has("filename") || job.has("directory");
-        // Even before a file's absolute path fio puts a folder that was given.
+        // fio prefixes a given folder even to a file's absolute path.
         let everywhere = !self.jobs.iter().any(names_a_place);
         if everywhere {
             arguments.push(on.clone());
         }
-        // fio reports a group of different jobs under the first one's name with
-        // the last one's options; clones of one job are the same.
+        // fio reports a group of different jobs under the first one's name with the last one's
+        // options; clones of one job have the same.
         let alone = self.jobs.len() == 1;
         if alone {
             arguments.push("--group_reporting=1".to_owned());
@@ -277,10 +271,9 @@ impl FioJobs {
                 .iter()
                 .filter(|option| !option.is("name") && (alone || !option.is("group_reporting")));
             arguments.extend(own.map(FioOption::word));
-            // Before fio 3.35 the offsets' generator looks at a seed only
-            // together with `randrepeat=0` (axboe/fio issue 1502, mended in
-            // commit 95282650); with it all versions do, and the run is
-            // repeatable still.
+            // Before fio 3.35 the offsets' generator uses a seed only together with `randrepeat=0`
+            // (axboe/fio issue 1502, mended in commit 95282650); with it all versions do, and the
+            // run is still repeatable.
             if job.has("randseed") && !job.has("randrepeat") {
                 arguments.push("--randrepeat=0".to_owned());
             }
@@ -289,8 +282,8 @@ impl FioJobs {
     }
 }
 
-/// fio takes a colon for the end of one name in a list of files, and names
-/// under `/dev/disk/by-path` are full of them.
+/// A path as an item in a list of files: fio takes a colon for the end of a name, and names under
+/// `/dev/disk/by-path` are full of them.
 fn list_item(path: &str) -> String {
     path.replace(':', r"\:")
 }

@@ -1,9 +1,8 @@
-//! What the user allows the files of a run to ask of fio.
+//! The user's permission for what the files of a run may ask of fio.
 //!
-//! A suite or a job file may come from anywhere, and fio runs as root. So a
-//! file may only shape the load ([`Class::Load`](super::Class::Load)). What
-//! else it asks for is refused by name, until the user has read it and says on
-//! the command line of this run that this option is wanted.
+//! A suite or a job file may come from anywhere, and fio runs as root. So a file may only shape the
+//! load ([`Class::Load`](super::Class::Load)). Any other option is refused by name, unless the user
+//! allows it on the command line of this run.
 
 use super::class::Class;
 use super::error::OptionError;
@@ -11,24 +10,24 @@ use super::table::{canonical_name, class, is_program_option, nearest, rule};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// What the user allows beyond shaping the load.
+/// The permission for options beyond shaping the load.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Permission {
-    /// Options that files may use, by fio's own names.
+    /// The options that files may use, by fio's own names.
     options: Vec<String>,
-    /// What `${NAME}` stands for.
+    /// The values of variables, `${NAME}`.
     variables: BTreeMap<String, String>,
 }
 
-/// Why something cannot be allowed.
+/// The reason why something cannot be allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PermissionError {
-    /// fio has no such option.
+    /// fio has no option of this name.
     #[error("fio has no option `{option}`{}", .nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?")))]
     Unknown {
-        /// The name as it was given.
+        /// The name as given.
         option: String,
-        /// The option that is written most alike, if any is.
+        /// The option with the most similar name, if any is near.
         nearest: Option<&'static str>,
     },
     /// A variable that has no value.
@@ -40,9 +39,8 @@ pub enum PermissionError {
 }
 
 impl Permission {
-    /// Allows one thing more: an option by any of its names, `include`, or a
-    /// variable as `${NAME}` or `${NAME}=VALUE`. Without a value a variable
-    /// has the one that `environment` knows.
+    /// Adds a permission: an option by any of its names, `include`, or a variable as `${NAME}` or
+    /// `${NAME}=VALUE`. Without a value a variable has that of `environment`.
     ///
     /// # Errors
     /// When there is no such option or the variable has no value.
@@ -75,20 +73,20 @@ impl Permission {
         Ok(())
     }
 
-    /// Whether an option, by fio's own name of it, may do what it does.
+    /// Whether an option, by fio's own name, is allowed.
     #[must_use]
     pub fn allows(&self, option: &str) -> bool {
         self.options.iter().any(|allowed| allowed == option)
     }
 
-    /// Whether the lines of another file may be taken in.
+    /// Whether the lines of another file may be included.
     #[must_use]
     pub fn allows_include(&self) -> bool {
         self.allows(INCLUDE)
     }
 
-    /// The text with each `${NAME}` replaced that has a value here. The first
-    /// that has none is the error.
+    /// The text with each `${NAME}` replaced that has a value here. The error is the first one
+    /// without a value.
     pub(super) fn replace_variables(&self, text: &str) -> Result<String, String> {
         let mut replaced = String::with_capacity(text.len());
         let mut rest = text;
@@ -108,7 +106,7 @@ impl Permission {
     }
 }
 
-/// fio's word that takes in another file.
+/// fio's word that includes another file.
 const INCLUDE: &str = "include";
 
 /// The first of the words that fio replaces by a number of the machine.
@@ -117,8 +115,8 @@ fn machine_word(text: &str) -> Option<&'static str> {
     words.into_iter().find(|word| text.contains(word))
 }
 
-/// Refuses an option that fio does not have, and one that a file may not give
-/// unasked. `value` is as written, with raidlab's placeholders.
+/// Refuses an unknown option, and one that a file may not give without permission. `value` is as
+/// written, with raidlab's placeholders.
 pub(super) fn judge(
     name: &str,
     value: Option<&str>,

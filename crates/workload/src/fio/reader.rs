@@ -1,5 +1,5 @@
-//! What the readers of job files and of command lines share: one option as
-//! written becomes one option of the list, or is refused.
+//! The common part of the readers of job files and command lines: an option as written becomes one
+//! of the list, or is refused.
 
 use super::Note;
 use super::class::Class;
@@ -22,8 +22,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The option with its variables replaced; `None` for a place that is not
-    /// the target, since raidlab's target takes it.
+    /// Reads an option, with its variables replaced; `None` for a place that is not the target,
+    /// since raidlab's target replaces it.
     pub(super) fn option(
         &mut self,
         name: &str,
@@ -35,7 +35,7 @@ impl<'a> Reader<'a> {
             option: name.to_owned(),
             cause: Box::new(cause),
         };
-        // Judged as written too, so that the error shows what stands there.
+        // The text as written is judged too, so that the error shows it.
         let replaced = value
             .map(|text| self.permission.replace_variables(text))
             .transpose();

@@ -1,4 +1,4 @@
-//! The model's view of jobs: from lists of options to what runs in groups.
+//! Modelling of jobs: from lists of options to groups of jobs that run together.
 
 use super::error::{JobFileError, OptionError, Place};
 use super::modelled::{self, Draft};
@@ -10,10 +10,10 @@ use crate::shape::{Rate, Runs};
 use raidlab_units::Nanos;
 
 impl FioJobs {
-    /// What the model runs.
+    /// The job file as the model runs it.
     ///
     /// # Errors
-    /// The first thing that is wrong or not modelled, with its place and option.
+    /// The first error, or option that is not modelled, with its place and option.
     pub fn model(&self) -> Result<JobFile, JobFileError> {
         match self.partly_model()? {
             (file, None) => Ok(file),
@@ -21,11 +21,11 @@ impl FioJobs {
         }
     }
 
-    /// What the model would run without the options that it does not know, and
-    /// the first of those.
+    /// The job file as the model would run it without the options that it does not know, and the
+    /// first of those.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its place and option.
+    /// The first error, with its place and option.
     pub fn partly_model(&self) -> Result<(JobFile, Option<JobFileError>), JobFileError> {
         let mut collector = Collector::new(&self.notes);
         for job in &self.jobs {
@@ -35,7 +35,7 @@ impl FioJobs {
     }
 }
 
-/// Clones that fio runs at most (`REAL_MAX_JOBS`).
+/// The largest number of clones that fio runs (`REAL_MAX_JOBS`).
 const MOST_CLONES: u64 = 4096;
 
 /// Collects the jobs of a file or command line, one section after the other.
@@ -46,13 +46,13 @@ pub(super) struct Collector {
     /// The file that the jobs run on.
     file_name: Option<String>,
     stop_together: bool,
-    /// Clones that run together in the group that is open.
+    /// The number of clones in the open group.
     clones: u64,
-    /// The first option that is not modelled; it is left out.
+    /// The error of the first option that is not modelled, which is left out.
     not_modelled: Option<JobFileError>,
-    /// The reporting group that is open.
+    /// The number of the open reporting group.
     reports: u32,
-    /// The job that would end all others, and what to say where some come later.
+    /// The job that would end all others, and the error where there are later ones.
     ends_all: Option<(usize, JobFileError)>,
 }
 
@@ -64,13 +64,13 @@ impl Collector {
         }
     }
 
-    /// A job that is called `name` unless its options say else.
+    /// Adds a job, which is called `name` by default.
     pub(super) fn job(&mut self, name: &str, job: &FioJob) -> Result<(), JobFileError> {
         let (place, options) = (&job.place, &job.options);
         let mut draft = Draft::default();
         name.clone_into(&mut draft.spec.name);
         self.apply(&mut draft, options)?;
-        // What is settled only now stands where the section last said it.
+        // The place of a check that is done now is where the section last gave the option.
         let place_of = |names: &[&str]| {
             let said = options
                 .iter()
@@ -130,8 +130,8 @@ impl Collector {
         Ok(())
     }
 
-    /// Notes what a job's options do that their words do not say; `place_of`: where the
-    /// section last said one of these options.
+    /// Adds notes on options that do not do what their names say; `place_of`: the place where the
+    /// section last gave one of these options.
     fn note_what_differs(&mut self, spec: &JobSpec, place_of: impl Fn(&[&str]) -> Place) {
         let mut note = |names: &[&str], option: &str, text| {
             self.notes.push(Note {
@@ -166,8 +166,7 @@ impl Collector {
         }
     }
 
-    /// The jobs of the file or command line called `name`, and the first
-    /// option that is not modelled.
+    /// The job file called `name`, and the error of the first option that is not modelled.
     pub(super) fn finish(
         mut self,
         name: &str,
@@ -184,7 +183,7 @@ impl Collector {
             self.not_modelled.get_or_insert(error);
         }
         self.notes.sort_by(|one, other| one.place.cmp(&other.place));
-        // What a `[global]` section says is in the list of each job.
+        // The options of a `[global]` section are in the list of each job.
         self.notes.dedup();
         let file = JobFile {
             groups: group_jobs(self.jobs, self.stop_together),
@@ -193,7 +192,7 @@ impl Collector {
         Ok((file, self.not_modelled))
     }
 
-    /// Counts a job's clones to those that run with it: as many as fio can run.
+    /// Adds a job's clones to those that run with it, up to fio's limit.
     fn count_clones(&mut self, spec: &JobSpec) -> Result<(), JobError> {
         let beside = if spec.stonewall { 0 } else { self.clones };
         self.clones = beside + u64::from(spec.num_jobs);
@@ -207,8 +206,7 @@ impl Collector {
         }
     }
 
-    /// The job that `spec` waits for, if it runs with it: one of an earlier
-    /// group has ended.
+    /// The job that `spec` waits for, if they run together: one of an earlier group has ended.
     fn awaited(&self, spec: &JobSpec, name: String) -> Result<Option<String>, JobError> {
         let found = self.jobs.iter().rposition(|job| job.name == name);
         let Some(index) = found else {
@@ -239,8 +237,8 @@ impl Collector {
         Ok(())
     }
 
-    /// An option that is not modelled is left out and remembered; any other
-    /// error ends the reading.
+    /// Handles an error: an option that is not modelled is left out and remembered; any other error
+    /// ends the reading.
     fn refuse(&mut self, error: JobFileError) -> Result<(), JobFileError> {
         match &error {
             JobFileError::Option { cause, .. }

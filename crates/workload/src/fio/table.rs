@@ -1,9 +1,9 @@
-//! Every option of fio 2.1 to 3.4x: how it is spelled, what it can do to a
-//! machine, and what the model makes of it.
+//! All options of fio 2.1 to 3.4x: their spellings, their effects on a machine, and their treatment
+//! in the model.
 //!
-//! The ones that the model honours are in `modelled.rs`, the others in `groups.rs`;
-//! here is what may be asked of all of them, and which of both no file may give
-//! unasked ([`Class`]).
+//! The ones that the model honours are in `modelled.rs`, the others in `groups.rs`; here are
+//! the queries for all of them, and their classes, by which some may not be given by files
+//! without permission ([`Class`]).
 
 use super::class::Class;
 use super::groups::{Group, HARMLESS, NOT_MODELLED, WITHOUT_EFFECT};
@@ -11,41 +11,41 @@ use super::modelled;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What becomes of an option in the model.
+/// The treatment of an option in the model.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Rule {
     /// The option changes the job as fio's does.
     Modelled(modelled::Setter),
-    /// Changes nothing here; the reason is noted.
+    /// The option has no effect here; the reason is noted.
     WithoutEffect(&'static str),
-    /// Would change the result, for this reason; refused unless the value is fio's
-    /// default, as [`harmless`] tells.
+    /// The option would change the result, for this reason; it is refused unless the value is fio's
+    /// default, see [`harmless`].
     NotModelled(&'static str),
 }
 
-/// What the model makes of an option, for people.
+/// The treatment of an option in the model, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Honoured {
-    /// The option does what it does in fio.
+    /// The option works as in fio.
     Yes,
-    /// It changes nothing in the model, for this reason.
+    /// The option has no effect in the model, for this reason.
     NoEffect(&'static str),
-    /// The model refuses it, for this reason; real benches run it.
+    /// The model refuses the option, for this reason; real benches run it.
     No(&'static str),
 }
 
-/// One option of fio's.
+/// One option of fio.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionFacts {
-    /// fio's name and its other spellings.
+    /// fio's name and other spellings.
     pub names: Vec<&'static str>,
-    /// What it can do to the machine.
+    /// The effect that it can have on the machine.
     pub class: Class,
-    /// What the model makes of it.
+    /// The treatment in the model.
     pub honoured: Honoured,
 }
 
-/// What an option's value is, where two spellings of it have to be compared.
+/// The kind of an option's value, for comparing two spellings of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// A time; without a unit it is in seconds.
@@ -54,8 +54,8 @@ pub enum Unit {
     Other,
 }
 
-/// Every option, the modelled ones first, in the order of the tables: its spellings, with `|`
-/// between them, and what becomes of it.
+/// All options, the modelled ones first, in the order of the tables: the spellings, with `|`
+/// between them, and the treatment.
 fn rules() -> impl Iterator<Item = (&'static str, Rule)> {
     type OfReason = fn(&'static str) -> Rule;
     let grouped = |groups: &'static [Group], rule: OfReason| {
@@ -70,11 +70,11 @@ fn rules() -> impl Iterator<Item = (&'static str, Rule)> {
         .chain(grouped(NOT_MODELLED, Rule::NotModelled))
 }
 
-/// What is known of an option: fio's own name, what becomes of it, and the class that it has if
-/// its value makes no difference.
+/// The entry of an option: fio's own name, its treatment, and its class unless the
+/// value changes that.
 type Known = (&'static str, Rule, Class);
 
-/// Every option, by each of its spellings. Each start of the program looks up some ten thousand.
+/// All options, by each of their spellings. Each start of the program looks up some ten thousand.
 static KNOWN: LazyLock<HashMap<&'static str, Known>> = LazyLock::new(|| {
     let spellings = rules().flat_map(|(names, rule)| {
         let own = names.split('|').next().unwrap_or(names);
@@ -85,7 +85,7 @@ static KNOWN: LazyLock<HashMap<&'static str, Known>> = LazyLock::new(|| {
     spellings.collect()
 });
 
-/// Every option, the modelled ones first, in the order of the tables.
+/// All options, the modelled ones first, in the order of the tables.
 #[must_use]
 pub fn fio_options() -> Vec<OptionFacts> {
     let facts = |(names, rule): (&'static str, Rule)| {
@@ -103,8 +103,8 @@ pub fn fio_options() -> Vec<OptionFacts> {
     rules().map(facts).collect()
 }
 
-/// fio's own name of an option that is written in any of its spellings, with
-/// `-` or `_`; the text itself where fio has no such option.
+/// fio's own name of an option in any of its spellings, with `-` or `_`; the text itself where fio
+/// has no such option.
 #[must_use]
 pub fn canonical_name(name: &str) -> String {
     let name = name.trim().replace('-', "_");
@@ -114,7 +114,7 @@ pub fn canonical_name(name: &str) -> String {
     }
 }
 
-/// What the value of an option is.
+/// The kind of an option's value.
 #[must_use]
 pub fn unit(name: &str) -> Unit {
     if TIMES.contains(&canonical_name(name).as_str()) {
@@ -124,14 +124,14 @@ pub fn unit(name: &str) -> Unit {
     }
 }
 
-/// Whether `name` is an option of the fio program itself, which stands beside
-/// job options on a command line only.
+/// Whether `name` is an option of the fio program itself, which is beside job options on a
+/// command line only.
 #[must_use]
 pub fn is_program_option(name: &str) -> bool {
     lists(PROGRAM_OPTIONS, &name.replace('_', "-"))
 }
 
-/// Whether an option shapes the load, whatever its value, and not where it goes or what else is done.
+/// Whether an option only shapes the load, whatever its value.
 #[must_use]
 pub fn shapes_load(name: &str) -> bool {
     class_of_name(&canonical_name(name)) == Class::Load
@@ -142,7 +142,7 @@ pub(super) fn rule(name: &str) -> Option<Rule> {
     KNOWN.get(name).map(|&(_, rule, _)| rule)
 }
 
-/// Values with which an option that is not modelled asks for nothing, so that it is taken.
+/// The values with which an option that is not modelled has no effect, so that it is accepted.
 pub(super) fn harmless(name: &str) -> &'static [&'static str] {
     let values = HARMLESS.iter().find(|(option, _)| *option == name);
     values.map_or(&[][..], |(_, values)| values)
@@ -153,7 +153,7 @@ pub(super) fn class(name: &str, value: Option<&str>) -> Class {
     class_of(&canonical_name(name), value.unwrap_or_default())
 }
 
-/// Whether an option names what the job runs on, which raidlab gives.
+/// Whether an option names the target of the job, which raidlab gives.
 pub(super) fn is_target(name: &str) -> bool {
     lists(
         "filename directory filename_format opendir uri nfs_url libblkio_path",
@@ -161,13 +161,12 @@ pub(super) fn is_target(name: &str) -> bool {
     )
 }
 
-/// The class of an option with this value; some options do harm only with
-/// some values.
+/// The class of an option with this value; some options are harmful only with some values.
 fn class_of(name: &str, value: &str) -> Class {
     match name {
         "filename" | "directory" if is_ours(value) => Class::Load,
-        // In a folder fio calls a job's file by the job's name, whatever that leads to, and
-        // takes a device of that name as it is.
+        // In a folder fio names a job's file after the job, whatever that leads to, and takes a
+        // device of that name as it is.
         "name" if value.contains('/') => Class::Place,
         "ioengine" => engine_class(value),
         // `mmap:/file` keeps fio's buffers in a file of that name.
@@ -179,12 +178,12 @@ fn class_of(name: &str, value: &str) -> Class {
     }
 }
 
-/// The class of an option whatever its value.
+/// The class of an option, whatever its value.
 fn class_of_name(name: &str) -> Class {
     KNOWN.get(name).map_or(Class::Load, |&(.., class)| class)
 }
 
-/// Whether a place is the one that raidlab gives, or inside it.
+/// Whether a place is the target that raidlab gives, or inside it.
 fn is_ours(value: &str) -> bool {
     ["{target}", "{file}"].iter().any(|ours| {
         let Some(rest) = value.strip_prefix(ours) else {
@@ -195,9 +194,9 @@ fn is_ours(value: &str) -> bool {
     })
 }
 
-/// Engines that move data between fio and the target do nothing else; fio takes
-/// a path for an engine too, and loads its code. A plain name that fio does not
-/// know is no engine on any bench.
+/// The class of an engine: those that move data between fio and the target only shape the load; fio
+/// also takes a path for an engine, and loads its code. A plain name that fio does not know is no
+/// engine on any bench.
 fn engine_class(value: &str) -> Class {
     if value.contains([':', '/', '.']) || value == "exec" {
         Class::Runs
@@ -208,11 +207,11 @@ fn engine_class(value: &str) -> Class {
     }
 }
 
-/// Engines that reach other machines or storage that fio is told of by name.
+/// Engines that reach other machines, or storage that fio is given by name.
 const REMOTE_ENGINES: &str = "net netsplice rdma rbd rados http nfs nbd gfapi gfapi_async libhdfs \
      libiscsi ime_psync ime_psyncv ime_aio dfs libblkio";
 
-/// Options that are no shape of the load.
+/// Options that do more than shape the load.
 const GUARDED: &[(Class, &str)] = &[
     (
         Class::Place,
@@ -254,7 +253,7 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
         .map(|(_, known)| known)
 }
 
-/// Every spelling of every option, the modelled ones first.
+/// All spellings of all options, the modelled ones first.
 fn names() -> impl Iterator<Item = &'static str> {
     rules().flat_map(|(names, _)| names.split('|'))
 }

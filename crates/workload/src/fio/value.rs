@@ -4,7 +4,7 @@ use super::error::OptionError;
 use raidlab_units::{Bytes, LONGEST_TIME, Nanos, parse_duration};
 use std::ops::RangeInclusive;
 
-/// What `k`, `m`, `g`, `t`, `p` multiply by (fio `kb_base`).
+/// The factors of `k`, `m`, `g`, `t`, `p` (fio `kb_base`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum KiloBase {
     /// `k` is 1024 and `ki` is 1000: fio's default, the reverse of the
@@ -17,10 +17,10 @@ pub(super) enum KiloBase {
 
 /// A size as fio reads it: `4096`, `4k`, `4kb`, `4KiB`, `0x1000`.
 ///
-/// fio's reader (`str_to_decimal` and `get_mult_bytes` of its parse.c) takes what it
-/// knows of a text and drops the rest without a word: `1.5g` is one byte to it, `4 k` are
-/// four, and `4ki`, which its manual calls 4000 bytes, are 4096. Whatever it would not
-/// take as a whole is refused here, so that both benches run what was written.
+/// fio's reader (`str_to_decimal` and `get_mult_bytes` of its parse.c) reads the beginning of a
+/// text that it knows and silently drops the rest: `1.5g` is one byte to it, `4 k` are four, and
+/// `4ki`, which its manual calls 4000 bytes, are 4096. A text that fio would not read completely is
+/// refused here, so that both benches run what was written.
 pub(super) fn size(text: &str, base: KiloBase) -> Result<Bytes, OptionError> {
     let lower = text.trim().to_ascii_lowercase();
     let hexadecimal = lower.strip_prefix("0x");
@@ -55,9 +55,9 @@ pub(super) fn size(text: &str, base: KiloBase) -> Result<Bytes, OptionError> {
 
 /// A time as fio reads it; a plain number is in `unit` (`s` or `us`).
 ///
-/// fio's `get_mult_time` knows no fractions, `1.5h` is a second to it, and takes units
-/// that it does not know for microseconds, `60sec` and `1min` too. It would also run for
-/// centuries: what is longer than [`LONGEST_TIME`] is refused on every bench.
+/// fio's `get_mult_time` knows no fractions, `1.5h` is a second to it, and takes units that it does
+/// not know for microseconds, `60sec` and `1min` too. It would also run for centuries: a time
+/// longer than [`LONGEST_TIME`] is refused on every bench.
 pub(super) fn time(text: &str, unit: &str) -> Result<Nanos, OptionError> {
     let lower = text.trim().to_ascii_lowercase();
     let (number, own) = whole_and_unit(&lower);
@@ -83,13 +83,13 @@ pub(super) fn time(text: &str, unit: &str) -> Result<Nanos, OptionError> {
     }
 }
 
-/// Digits, and what stands behind them.
+/// Splits a text into its digits and the rest.
 fn whole_and_unit(text: &str) -> (&str, &str) {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     text.split_at(digits)
 }
 
-/// A whole number in `range`.
+/// Parses a whole number in `range`.
 pub(super) fn number(text: &str, range: RangeInclusive<u64>) -> Result<u64, OptionError> {
     text.trim()
         .parse()
@@ -98,20 +98,20 @@ pub(super) fn number(text: &str, range: RangeInclusive<u64>) -> Result<u64, Opti
         .ok_or_else(|| not_a_number(text, range))
 }
 
-/// A whole number from 1, or from 0, to 2^32 - 1.
+/// Parses a whole number from 1, or from 0, to 2^32 - 1.
 pub(super) fn count(text: &str, least: u32) -> Result<u32, OptionError> {
     count_in(text, least..=u32::MAX)
 }
 
-/// A whole number in a range of 32 bits.
+/// Parses a whole number in a range of 32 bits.
 pub(super) fn count_in(text: &str, range: RangeInclusive<u32>) -> Result<u32, OptionError> {
     let range = u64::from(*range.start())..=u64::from(*range.end());
     let value = number(text, range.clone())?;
     u32::try_from(value).map_err(|_| not_a_number(text, range))
 }
 
-/// A switch: nothing or `1` is on, `0` is off. fio takes `1--time_based` for
-/// on and drops the rest; here that is an error.
+/// Parses a switch: nothing or `1` is on, `0` is off. fio takes `1--time_based` for on and drops
+/// the rest; here that is an error.
 pub(super) fn switch(text: Option<&str>) -> Result<bool, OptionError> {
     match text.map(str::trim) {
         None | Some("1") => Ok(true),
@@ -135,7 +135,7 @@ fn not_a_number(text: &str, range: RangeInclusive<u64>) -> OptionError {
     }
 }
 
-/// Millionths of a decimal number such as `1.2`.
+/// Parses a decimal number such as `1.2` into millionths.
 pub(super) fn millionths(text: &str) -> Result<u32, OptionError> {
     let wrong = || choice(text, "decimal numbers such as 1.2");
     let (whole, part) = text.trim().split_once('.').unwrap_or((text.trim(), ""));

@@ -1,9 +1,9 @@
-//! Why a job cannot run.
+//! Errors of jobs that cannot run.
 
 use raidlab_units::Bytes;
 use thiserror::Error;
 
-/// Why a job cannot run.
+/// The reason why a job cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JobError {
     /// A count that must be at least 1 is 0.
@@ -12,13 +12,13 @@ pub enum JobError {
         /// fio's name of the option.
         option: &'static str,
     },
-    /// A percentage above 100.
+    /// A percentage is above 100.
     #[error("`rwmixread` is {percent}, but a percentage ends at 100")]
     Percent {
         /// The percentage that was given.
         percent: u32,
     },
-    /// A limit smaller than one request.
+    /// A limit is smaller than one request.
     #[error("`{option}` is {given}, less than one block of {block_size}")]
     SmallerThanBlock {
         /// fio's name of the option.
@@ -28,38 +28,38 @@ pub enum JobError {
         /// The job's block size.
         block_size: Bytes,
     },
-    /// `time_based` without a time.
+    /// `time_based` is given without a time.
     #[error("`time_based` needs a `runtime`")]
     TimeBasedWithoutRuntime,
-    /// The region starts at or behind the end of what it lies in.
+    /// The region starts at or after the end of the device or file.
     #[error("clone {clone} starts at {offset}, but {what} ends at {end}")]
     OffsetBehindEnd {
-        /// Which clone; 0 is the first.
+        /// The number of the clone, from 0.
         clone: u32,
         /// The first byte of the clone's region.
         offset: Bytes,
-        /// `the device` or `filesize`.
+        /// The container of the region: `the device` or `filesize`.
         what: &'static str,
-        /// The byte behind its last.
+        /// The byte after its last one.
         end: Bytes,
     },
     /// No whole block fits between the region's start and the device's end.
     #[error("no block of {block_size} fits into the {room} that clone {clone} may use")]
     NoRoom {
-        /// Which clone; 0 is the first.
+        /// The number of the clone, from 0.
         clone: u32,
         /// The job's block size.
         block_size: Bytes,
         /// The length of the clone's region.
         room: Bytes,
     },
-    /// Zones of `random_distribution=zoned_abs` that the region does not reach.
+    /// Zones of `random_distribution=zoned_abs` reach beyond the region.
     #[error(
         "the zones of `random_distribution` end at {end}, but the region has {region}: fio ends \
          a job that draws a place behind it"
     )]
     ZonesBehindEnd {
-        /// Where the last of them ends.
+        /// The end of the last zone.
         end: Bytes,
         /// The length of the region.
         region: Bytes,
@@ -67,17 +67,17 @@ pub enum JobError {
     /// `wait_for` names no job before it.
     #[error("`wait_for` names `{name}`, but no job before this one is called so")]
     NoJobToWaitFor {
-        /// The name that was to be waited for.
+        /// The name of the job to wait for.
         name: String,
     },
-    /// More at once than a machine is asked for.
+    /// There are more clones, requests or the like at once than is allowed.
     #[error("{given} {what}: more than {most}")]
     TooMany {
-        /// What there are too many of.
+        /// The things that are too many.
         what: &'static str,
-        /// How many were given.
+        /// The given number.
         given: u64,
-        /// How many there may be.
+        /// The largest allowed number.
         most: u64,
     },
     /// The number of requests or an offset does not fit into 64 bits.

@@ -1,4 +1,4 @@
-//! What a job does, in which order, and how it hands it over.
+//! The pattern of a job's requests, and the engine that submits them.
 
 /// The order of a job's requests (fio's `rw`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -23,12 +23,12 @@ pub enum Pattern {
     RandRw,
     /// `trimwrite`: each block is discarded and then written, in sequence.
     TrimWrite,
-    /// `randtrimwrite`: the same at random offsets.
+    /// `randtrimwrite`: each block is discarded and then written, at random offsets.
     RandTrimWrite,
 }
 
 impl Pattern {
-    /// Every pattern with fio's word for it.
+    /// All patterns with fio's words for them.
     pub const ALL: [(Self, &'static str); 10] = [
         (Self::Read, "read"),
         (Self::Write, "write"),
@@ -42,7 +42,7 @@ impl Pattern {
         (Self::RandTrimWrite, "randtrimwrite"),
     ];
 
-    /// True where offsets are drawn.
+    /// Whether offsets are drawn.
     #[must_use]
     pub const fn is_random(self) -> bool {
         matches!(
@@ -51,7 +51,7 @@ impl Pattern {
         )
     }
 
-    /// True where the job reads.
+    /// Whether the job reads.
     #[must_use]
     pub const fn reads(self) -> bool {
         matches!(
@@ -60,7 +60,7 @@ impl Pattern {
         )
     }
 
-    /// True where the job writes.
+    /// Whether the job writes.
     #[must_use]
     pub const fn writes(self) -> bool {
         matches!(
@@ -69,31 +69,31 @@ impl Pattern {
         ) || self.trims_and_writes()
     }
 
-    /// True where the job discards.
+    /// Whether the job discards.
     #[must_use]
     pub const fn trims(self) -> bool {
         matches!(self, Self::Trim | Self::RandTrim) || self.trims_and_writes()
     }
 
-    /// True where each block is discarded and then written.
+    /// Whether each block is discarded and then written.
     #[must_use]
     pub const fn trims_and_writes(self) -> bool {
         matches!(self, Self::TrimWrite | Self::RandTrimWrite)
     }
 
-    /// True where the direction is drawn for each request.
+    /// Whether the direction is drawn for each request.
     #[must_use]
     pub const fn is_mixed(self) -> bool {
         self.reads() && self.writes()
     }
 
-    /// Which of reads, writes and discards the job does.
+    /// Whether the job reads, writes and discards.
     #[must_use]
     pub const fn directions(self) -> [bool; 3] {
         [self.reads(), self.writes(), self.trims()]
     }
 
-    /// fio's word for it.
+    /// fio's word for the pattern.
     #[must_use]
     pub fn name(self) -> &'static str {
         let found = Self::ALL.iter().find(|(pattern, _)| *pattern == self);
@@ -101,8 +101,7 @@ impl Pattern {
     }
 }
 
-/// How a job hands requests to the kernel, which decides how many can wait at
-/// once.
+/// The way in which a job submits requests to the kernel, which decides how many can wait at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Engine {
     /// Asynchronous (`libaio`, `io_uring`, `posixaio`): each clone keeps up to
@@ -113,7 +112,7 @@ pub enum Engine {
     /// default engine on Unix.
     #[default]
     Sync,
-    /// `null`: each request is answered at once, by nobody, one at a time per
-    /// clone: what is measured is the host.
+    /// `null`: each request is answered at once without a device, one at a time per clone, so that
+    /// the host is measured.
     Null,
 }

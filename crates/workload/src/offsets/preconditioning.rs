@@ -1,16 +1,16 @@
-//! Writes that leave a solid-state disk as long random writes would leave it, in little
-//! more than one pass (fio `sprandom`, sprandom.c).
+//! Writes that leave a solid-state disk as after long random writes, in little more than one pass
+//! (fio `sprandom`, sprandom.c).
 //!
-//! In a disk at the end of long random writes the blocks of flash hold more or fewer
-//! valid pages, the oldest fewest. By P. Desnoyers, "Analytic Models of SSD Write
-//! Performance", ACM Transactions on Storage 8(2), 2012, the product of how many pages
-//! are valid and of how many blocks are so is constant; the least is `1 - 1/A`, where
-//! `A` is the write amplification, about `0.5/p + 0.7` for over-provisioning `p`.
+//! In a disk at the end of long random writes the blocks of flash hold more or fewer valid pages,
+//! the oldest fewest. By P. Desnoyers, "Analytic Models of SSD Write Performance", ACM Transactions
+//! on Storage 8(2), 2012, the product of the number of valid pages and of the number of blocks with
+//! so many is constant; the least is `1 - 1/A`, where `A` is the write amplification, about
+//! `0.5/p + 0.7` for over-provisioning `p`.
 //!
-//! The pass visits every block once in random order and is divided into parts as large
-//! as the disk's flash, over-provisioning included, divided by their number. Of each
-//! part's blocks the share that shall be stale in the end is written again at the start
-//! of the next part, or at its end where the disk's cache would hide it.
+//! The pass visits every block once in random order and is divided into parts as large as the
+//! disk's flash, over-provisioning included, divided by their number. Of each part's blocks the
+//! share that is to be stale in the end is written again at the start of the next part, or at its
+//! end where the disk's cache would hide it.
 
 use crate::permutation::Permutation;
 use crate::shape::Distribution;
@@ -18,31 +18,31 @@ use raidlab_random::Stream;
 use raidlab_units::Bytes;
 use std::collections::VecDeque;
 
-/// Shares of stale blocks are drawn in parts of so many.
+/// The number of parts into which shares of stale blocks are divided.
 const PARTS: u64 = 10_000;
 
 /// The state of a pass.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Preconditioning {
     order: Permutation,
-    /// Blocks that were visited, and all.
+    /// The number of visited blocks, and of all blocks.
     visited: u64,
     blocks: u64,
-    /// The share of blocks of each part that shall be stale in the end, out of [`PARTS`].
+    /// The share of blocks of each part that is to be stale in the end, out of [`PARTS`].
     stale: Vec<u64>,
     part: usize,
     writes_of_part: u64,
-    /// New blocks that the part still visits.
+    /// The number of new blocks that the part still visits.
     left: u64,
     deferred: bool,
-    /// Blocks to be written again, now and in the next part.
+    /// The blocks to be written again, now and in the next part.
     again: VecDeque<u64>,
     staged: VecDeque<u64>,
 }
 
 impl Preconditioning {
-    /// A pass over `blocks` blocks of `align` bytes; `distribution` is
-    /// [`Distribution::Preconditioning`], else there is none.
+    /// Creates a pass over `blocks` blocks of `align` bytes; `None` unless
+    /// `distribution` is [`Distribution::Preconditioning`].
     pub(super) fn new(
         distribution: &Distribution,
         blocks: u64,
@@ -99,7 +99,7 @@ impl Preconditioning {
         Some(block)
     }
 
-    /// Draws whether a block shall come again.
+    /// Draws whether a block is to come again.
     fn stage(&mut self, block: u64, random: &mut Stream) {
         let share = self.stale.get(self.part).copied().unwrap_or(0);
         if random.below(PARTS + 1) <= share {
@@ -109,7 +109,7 @@ impl Preconditioning {
 }
 
 impl Distribution {
-    /// What a pass writes where that is more than the region: the disk's flash,
+    /// The bytes that a pass writes where these are more than the region: the disk's flash,
     /// over-provisioning included, in whole blocks.
     pub(crate) fn bytes_to_write(&self, region: u64, block: u64) -> Option<u64> {
         let Self::Preconditioning {
@@ -125,8 +125,8 @@ impl Distribution {
     }
 }
 
-/// The share of blocks that shall be stale, in each part of the pass, out of [`PARTS`]:
-/// the oldest part has the most.
+/// The share of blocks that is to be stale, in each part of the pass, out of [`PARTS`]: the oldest
+/// part has the most.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -135,7 +135,7 @@ impl Distribution {
 fn stale_shares(parts: u32, over_provisioning: f64) -> Vec<u64> {
     let count = f64::from(parts.max(1));
     let least = 1.0 - 1.0 / (0.5 / over_provisioning + 0.7);
-    // Valid shares at even distances, and how much of the flash is up to each.
+    // Valid shares at even distances, and the share of the flash up to each.
     let mut reached = 0.0;
     let curve: Vec<(f64, f64)> = (0..parts)
         .map(|index| {

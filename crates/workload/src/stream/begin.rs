@@ -1,5 +1,5 @@
-//! A clone's stream of requests at its beginning: what of the region is its own, in which
-//! order it is visited, and how much of it.
+//! The beginning of a clone's stream of requests: its part of the region, the order of its blocks,
+//! and the amount.
 
 use super::draws::Draws;
 use super::{Order, RequestStream};
@@ -10,8 +10,7 @@ use crate::shape::{Distribution, Runs};
 use raidlab_random::Stream;
 use raidlab_units::Bytes;
 
-/// Largest region, in blocks, whose random map is honoured exactly: 256 GiB in
-/// blocks of 4 KiB.
+/// The largest region, in blocks, whose random map is honoured exactly: 256 GiB in blocks of 4 KiB.
 const MAPPED_BLOCKS: u64 = 1 << 26;
 
 impl JobSpec {
@@ -21,8 +20,8 @@ impl JobSpec {
     /// but not to two jobs; a `random_seed` replaces it.
     ///
     /// # Errors
-    /// Whatever [`validate`](Self::validate) and [`region`](Self::region) find,
-    /// and [`JobError::NoRoom`].
+    /// The errors of [`validate`](Self::validate) and
+    /// [`region`](Self::region), and [`JobError::NoRoom`].
     pub fn request_stream(
         &self,
         clone: u32,
@@ -52,7 +51,7 @@ impl JobSpec {
             None => self.pass_units(region.0, unit, room, map),
         };
         let units = self.total_units(amount, pass_units, unit)?;
-        // Others count their requests.
+        // Streams of the finer shapes count their requests themselves.
         let limit = self.most_requests().filter(|_| finer.is_none());
         let units_left = units.min(limit.unwrap_or(u64::MAX));
         let mut random = self
@@ -91,7 +90,7 @@ impl JobSpec {
         })
     }
 
-    /// Whether fio keeps a map of the blocks that were drawn. Here there is none where sizes
+    /// Whether fio keeps a map of the blocks that were drawn. This model has none where sizes
     /// differ or some offsets are not drawn.
     pub(super) fn has_map(&self) -> bool {
         self.random_map
@@ -100,13 +99,13 @@ impl JobSpec {
             && self.alignment.is_none()
     }
 
-    /// A share of the requests in a zone that the region does not reach would be of places
-    /// that fio does not find: it ends there.
+    /// Checks that zones end within the region: fio ends at a request in a zone beyond it, for
+    /// which it finds no place.
     fn zones_fit(&self, region: Bytes) -> Result<(), JobError> {
         let Distribution::ZonedByLength(zones) = &self.distribution else {
             return Ok(());
         };
-        // A sequential job draws no place.
+        // A sequential job draws no offsets.
         let zones = zones.iter().filter(|_| self.pattern.is_random());
         let lengths = zones.map(|(_, length)| length.0);
         let end = lengths.fold(0, u64::saturating_add);
@@ -119,21 +118,21 @@ impl JobSpec {
         }
     }
 
-    /// Requests after which the job ends: fio counts all loops together.
+    /// The number of requests after which the job ends: fio counts all loops together.
     fn most_requests(&self) -> Option<u64> {
         let limit = self.request_limit?;
         Some(limit.saturating_mul(u64::from(self.loops)))
     }
 
-    /// Those as they are counted here: fio counts a block that is discarded
-    /// and written as one.
+    /// The number of requests in this model's count: fio counts a block that is discarded and
+    /// written as one.
     fn requests_left(&self) -> u64 {
         let each = 1 + u64::from(self.pattern.trims_and_writes());
         let limit = self.most_requests();
         limit.map_or(u64::MAX, |limit| limit.saturating_mul(each))
     }
 
-    /// What fio takes for the job's `size` on a region of so many bytes.
+    /// The job's `size` in fio's sense on a region of so many bytes.
     fn amount(&self, region: u64) -> u64 {
         let size = self.size.map_or(region, |size| size.0.min(region));
         let share = |percent: u32| {
@@ -141,14 +140,14 @@ impl JobSpec {
             u64::try_from(share).unwrap_or(u64::MAX).min(size)
         };
         let size = self.percents.io_size.map_or(size, share);
-        // Random writes without a map are not held up by `size`.
+        // Random writes without a map are not limited by `size`.
         let is_free = self.pattern.is_random() && self.pattern.writes() && !self.random_map;
         let io_size = self.io_size.filter(|_| is_free).unwrap_or_default();
         size.max(io_size.0)
     }
 
-    /// How many whole units so many bytes are, of a region with `room` bytes up to the device's
-    /// end: a sequential job goes on to the end of the last one that has begun.
+    /// The number of whole units in so many bytes of a region with `room` bytes up to the device's
+    /// end: a sequential job continues to the end of the last unit that has begun.
     fn whole_units(&self, bytes: u64, unit: u64, room: u64) -> u64 {
         match self.pattern.is_random() {
             true => bytes / unit,
@@ -156,14 +155,14 @@ impl JobSpec {
         }
     }
 
-    /// The units of one pass over a region of so many bytes, where no distribution says it;
-    /// `map`: each block comes once in it.
+    /// The number of units of one pass over a region of so many bytes, unless the distribution
+    /// decides it; `map`: each block comes once.
     fn pass_units(&self, region: u64, unit: u64, room: u64, map: bool) -> u64 {
         let amount = self.amount(region);
         let is_random = self.pattern.is_random();
         let is_timed = self.time_based && self.verify.is_none();
         let goes_on = self.pattern.writes() && self.io_size.is_some_and(|size| size.0 > amount);
-        // Where requests are not back to back, their place says when the end is reached.
+        // Where requests are not back to back, their offsets tell when the end is reached.
         let gaps = !is_random && (self.zones.is_some() || self.step != 0);
         if gaps && (is_timed || goes_on) {
             u64::MAX
@@ -179,7 +178,7 @@ impl JobSpec {
         }
     }
 
-    /// Where one request comes after another; `maps`: each block once in a pass.
+    /// The order of requests; `maps`: each block once in a pass.
     fn order(&self, maps: bool, region: Bytes, blocks: u64, random: &mut Stream) -> Order {
         if !self.pattern.is_random() {
             return Order::Sequential { next: [0; 3] };
@@ -200,7 +199,7 @@ impl JobSpec {
         Order::Drawn(Box::new([reads, writes, trims]))
     }
 
-    /// fio's own draws, where it is known how it draws.
+    /// fio's own draws, for jobs whose draws are known.
     fn fio_draws(&self, clone: u32, region_blocks: u64, map: bool) -> Option<Box<Draws>> {
         let draws = self.pattern.is_random() || self.pattern.is_mixed() || self.sizes.is_some();
         let is_known = draws
@@ -217,8 +216,8 @@ impl JobSpec {
         Some(Box::new(Draws::new(seed, process, map)))
     }
 
-    /// Blocks that can be drawn in a direction, and their bytes: as fio's
-    /// `last_block`, the smallest request fits behind the last one.
+    /// The number of blocks that can be drawn in a direction, and their bytes: as in fio's
+    /// `last_block`, the smallest request fits at the last one.
     pub(super) fn choices(
         &self,
         direction: usize,
@@ -240,9 +239,9 @@ impl JobSpec {
         ((room / align).max(1), align)
     }
 
-    /// Units until the job ends by itself, as `keep_running` of fio's backend.c has it:
-    /// so many passes as there are loops, and with an `io_size` more of them until that is
-    /// reached, or what is left is less than a request.
+    /// The number of units until the job ends by itself, as in `keep_running` of fio's backend.c:
+    /// as many passes as loops, and with an `io_size` more until that is reached, or the rest is
+    /// less than a request.
     fn total_units(&self, amount: u64, pass_units: u64, unit: u64) -> Result<u64, JobError> {
         if self.time_based {
             return Ok(u64::MAX);
@@ -272,7 +271,7 @@ impl JobSpec {
         })
     }
 
-    /// The largest request.
+    /// The size of the largest request.
     fn largest(&self) -> Bytes {
         let sizes = self.sizes.iter().flatten();
         let used = sizes.zip(self.pattern.directions());

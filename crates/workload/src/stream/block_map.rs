@@ -1,16 +1,16 @@
 //! fio's random map of a job whose sizes differ.
 //!
-//! The map has a place for each block of the smallest size of all directions
-//! (`init_random_map` of filesetup.c of fio 3.33), while a block is drawn, looked up and noted by its
-//! number in the sizes of its own direction (`last_block`, `__get_next_rand_offset` and
-//! `mark_random_map` of io_u.c). So with `bs=64k,16k` a job of reads comes upon free places behind its
-//! region's end once it has drawn a block twice, and its pass ends there; that is as in fio. A request that
-//! meets a block of the map is cut before it.
+//! The map has an entry for each block of the smallest size of all directions (`init_random_map` of
+//! filesetup.c of fio 3.33), while a block is drawn, looked up and marked by its number in the
+//! sizes of its own direction (`last_block`, `__get_next_rand_offset` and `mark_random_map` of
+//! io_u.c). So with `bs=64k,16k` a job of reads finds free entries beyond its region's end once it
+//! has drawn a block twice, and its pass ends there, as in fio. A request that meets a block of the
+//! map is cut before it.
 
 use crate::job::JobSpec;
 use raidlab_units::{Sectors, Span, SpanSet};
 
-/// Which blocks were taken in this pass.
+/// The blocks that were taken in this pass.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct BlockMap {
     places: u64,
@@ -18,7 +18,7 @@ pub(super) struct BlockMap {
 }
 
 impl BlockMap {
-    /// An empty map of a job's region of so many bytes.
+    /// Creates an empty map of a job's region of so many bytes.
     pub(super) fn new(job: &JobSpec, region: u64) -> Self {
         let least = (0..3).map(|direction| job.least(direction).0).min();
         Self {
@@ -27,8 +27,7 @@ impl BlockMap {
         }
     }
 
-    /// The block, or if it is taken the next one that is free. Behind the last block comes the
-    /// first one (`axmap_next_free`).
+    /// The block, or if it is taken the next free one, cyclically (`axmap_next_free`).
     pub(super) fn free(&self, block: u64) -> Option<u64> {
         let from = [block, 0].into_iter();
         let mut free = from.map(|from| match self.taken.at(Sectors(from)) {
@@ -38,7 +37,7 @@ impl BlockMap {
         free.find(|&block| block < self.places)
     }
 
-    /// Notes a request whose first block is free; its bytes, up to the next taken block.
+    /// Marks a request whose first block is free; returns its bytes, up to the next taken block.
     pub(super) fn take(&mut self, offset: u64, length: u64, least: u64) -> u64 {
         let first = offset / least;
         let (_, end) = self.taken.at(Sectors(first));
@@ -47,7 +46,7 @@ impl BlockMap {
         length.min(blocks * least)
     }
 
-    /// A new pass begins.
+    /// Empties the map for a new pass.
     pub(super) fn clear(&mut self) {
         self.taken.clear();
     }

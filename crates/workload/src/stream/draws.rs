@@ -1,11 +1,11 @@
-//! fio's own draws, for a job with a `randseed`: the same directions, offsets and sizes
-//! in the same order as fio has them on a real disk.
+//! fio's own draws, for a job with a `randseed`: the same directions, offsets and sizes in the same
+//! order as with fio on a real disk.
 //!
 //! From init.c, io_u.c, lib/rand.c and lib/rand.h of fio 3.33, with `randrepeat=0`, which
-//! raidlab says wherever it hands a `randseed` to fio. fio keeps a generator for each kind
-//! of choice, `taus88` of L'Ecuyer (1996, "Maximally Equidistributed Combined Tausworthe
-//! Generators"), seeded by a chain of multiplications from `randseed` and the number of
-//! the process (`setup_random_seeds`, `__init_rand32`).
+//! raidlab gives to fio with every `randseed`. fio keeps a generator for each kind of
+//! choice, `taus88` of L'Ecuyer (1996, "Maximally Equidistributed Combined Tausworthe
+//! Generators"), seeded by a chain of multiplications from `randseed` and the number of the
+//! process (`setup_random_seeds`, `__init_rand32`).
 //!
 //! - An *offset* is a block, as a fraction of all (`__get_next_rand_offset`). With a random
 //!   map a block that was taken before is replaced by the next free one, after the last
@@ -16,29 +16,29 @@
 //! - A *size* is drawn by the shares of `bssplit`, or from `bsrange`, until it fits
 //!   (`get_next_buflen`).
 //!
-//! Regions of more than 2^32 blocks, where fio turns to another generator, are not drawn so.
+//! Regions of more than 2^32 blocks, where fio uses another generator, are not drawn in this way.
 
 use super::Direction;
 use crate::shape::Sizes;
 use raidlab_units::{Sectors, Span, SpanSet};
 
-/// What each seed is multiplied with to give the next.
+/// The factor from each seed to the next.
 const SEED_FACTOR: u64 = 0x9e37_0001;
-/// Multiplications before the first seed.
+/// The number of multiplications before the first seed.
 const SEED_ROUNDS: u32 = 4;
-/// Places of seeds in fio's list: sizes of reads, writes and discards, mix, offsets.
+/// The indexes of seeds in fio's list: sizes of reads, writes and discards, mix, offsets.
 const SIZE_SEEDS: [u32; 3] = [0, 1, 2];
 const MIX_SEED: u32 = 4;
 const OFFSET_SEED: u32 = 6;
-/// What the first word of a generator is made of: fio's `(2^31) + (2^17) + (2^7)`, where C
-/// reads `^` as an exclusive or.
+/// The base of the first word of a generator: fio's `(2^31) + (2^17) + (2^7)`, where C reads `^` as
+/// an exclusive or.
 const SEED_BASE: u32 = (2 ^ 31) + (2 ^ 17) + (2 ^ 7);
-/// How many values a draw of the generator may have, 2^32.
+/// The number of values of a draw of the generator, 2^32.
 const DRAWS: f64 = 4_294_967_296.0;
-/// How often a size is drawn that does not fit before the smallest is taken.
+/// The number of draws of a size that does not fit before the smallest is taken.
 const MOST_DRAWS: u32 = 100;
 
-/// A generator of fio's: `taus88`.
+/// A generator of fio: `taus88`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Tausworthe([u32; 3]);
 
@@ -66,7 +66,7 @@ impl Tausworthe {
         first ^ second ^ third
     }
 
-    /// A whole number below `bound`, by the fraction that fio takes.
+    /// A whole number below `bound`, from the fraction that fio uses.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -78,24 +78,24 @@ impl Tausworthe {
     }
 }
 
-/// What fio would draw for one process of a job.
+/// The draws of fio for one process of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Draws {
     offsets: Tausworthe,
     mix: Tausworthe,
     sizes: [Tausworthe; 3],
-    /// Blocks of this pass, where each is taken once.
+    /// The blocks taken in this pass, where each is taken once.
     taken: Option<SpanSet>,
-    /// Reads and writes so far.
+    /// The numbers of reads and writes so far.
     issued: [u64; 2],
-    /// What the present direction has to reach before another is drawn.
+    /// The number of requests that the present direction must reach before another is drawn.
     until: u64,
-    /// Whether the present direction is to write.
+    /// Whether the present direction is writing.
     writes: bool,
 }
 
 impl Draws {
-    /// For `randseed` `seed` and fio's number of the process, from 1.
+    /// Creates the draws for `randseed` `seed` and fio's number of the process, from 1.
     pub(super) fn new(seed: u64, process: u32, has_map: bool) -> Self {
         let generator = |place: u32| {
             let rounds = 0..SEED_ROUNDS + place;
@@ -115,8 +115,8 @@ impl Draws {
         }
     }
 
-    /// A pass is through: all blocks are free again. fio notices by a draw for which it
-    /// finds no free block.
+    /// Starts a pass, with all blocks free. fio notices the end of the last one by a draw for which
+    /// it finds no free block.
     pub(super) fn start_pass(&mut self) {
         if let Some(taken) = &mut self.taken {
             self.offsets.next();
@@ -124,7 +124,7 @@ impl Draws {
         }
     }
 
-    /// A block of `0..blocks`.
+    /// Draws a block of `0..blocks`.
     pub(super) fn block(&mut self, blocks: u64) -> u64 {
         let block = self.offsets.below(blocks);
         let Some(taken) = &mut self.taken else {
@@ -140,7 +140,7 @@ impl Draws {
         block
     }
 
-    /// The direction of the next request of a job of which `read_percent` are reads.
+    /// Draws the direction of the next request of a job of which `read_percent` are reads.
     pub(super) fn direction(&mut self, read_percent: u32) -> Direction {
         if self.issued[usize::from(self.writes)] >= self.until {
             let writes = 1 + self.mix.below(100) > read_percent.into();
@@ -161,7 +161,7 @@ impl Draws {
         }
     }
 
-    /// The request whose direction was drawn last was not made.
+    /// Takes back the last drawn direction, whose request was not made.
     pub(super) fn take_back(&mut self, direction: Direction) {
         if let Some(issued) = direction
             .index()
@@ -171,7 +171,7 @@ impl Draws {
         }
     }
 
-    /// The request goes in this direction, not in the other one that was drawn last.
+    /// Replaces the last drawn direction by this one.
     pub(super) fn turn_to(&mut self, direction: Direction) {
         self.writes = direction == Direction::Write;
         for (writes, issued) in self.issued.iter_mut().enumerate() {
@@ -182,7 +182,7 @@ impl Draws {
         }
     }
 
-    /// The bytes of a request of direction `index` for which `fits` holds.
+    /// Draws the bytes of a request of direction `index` for which `fits` holds.
     pub(super) fn size(
         &mut self,
         index: usize,
@@ -192,7 +192,7 @@ impl Draws {
     ) -> u64 {
         let least = sizes.least().0.max(1);
         let align = |size: u64| if unaligned { size } else { size - size % least };
-        // The rarest first (`bs_cmp` of options.c).
+        // The rarest sizes come first (`bs_cmp` of options.c).
         let mut shares = match sizes {
             Sizes::Split(sizes) => sizes.clone(),
             Sizes::One(_) | Sizes::Range { .. } => Vec::new(),

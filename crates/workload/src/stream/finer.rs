@@ -1,5 +1,5 @@
-//! The requests that are not all alike and back to back: sizes that differ, steps
-//! and zones with gaps, offsets drawn in other ways, and what is read back.
+//! Streams whose requests are not all of one size and back to back: different sizes, steps and
+//! zones with gaps, offsets drawn in other ways, and reading back.
 
 use super::block_map::BlockMap;
 use super::read_back::ReadBack;
@@ -9,47 +9,47 @@ use crate::shape::{Distribution, Runs, Sizes, Strides};
 use raidlab_random::Stream;
 use raidlab_units::Bytes;
 
-/// How often a size is drawn that does not fit before the smallest is taken.
+/// The number of draws of a size that does not fit before the smallest is taken.
 const MOST_DRAWS: u32 = 100;
 
-/// What a stream needs whose requests are not all alike and back to back.
+/// The additional state of such a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Finer {
     sizes: [Sizes; 3],
     unaligned: bool,
     align: [u64; 3],
     step: i64,
-    /// Where the job's region starts, its bytes, and those from its start to the device's end.
+    /// The start of the job's region, its bytes, and those from its start to the device's end.
     start: u64,
     region: u64,
     room: u64,
-    /// A sequential pass goes on where the one before ended.
+    /// Whether a sequential pass continues where the one before ended.
     goes_on: bool,
     runs: Runs,
-    /// Requests until the next draw.
+    /// The number of requests until the next draw.
     run_left: u32,
     strides: Option<Strides>,
-    /// Where the present zone begins, and bytes moved in it.
+    /// The start of the present zone, and the bytes moved in it.
     pub(super) zone: [u64; 2],
-    /// The first and the end of the request before, of reads, writes and discards,
-    /// counted from the start.
+    /// The start and the end of the last request of reads, writes and discards, counted from
+    /// the region's start.
     pub(super) before: [Option<(u64, u64)>; 3],
-    /// The last request was a discard.
+    /// Whether the last request was a discard.
     trimmed: bool,
-    /// Ranges of one discard, and those that the last one may have yet.
+    /// The number of ranges of one discard, and of those that the last one may still have.
     ranges: u32,
     ranges_left: u32,
-    /// A mixed job's first request is a write: there would be nothing to read.
+    /// Whether a mixed job's first request is a write, as there would be nothing to read.
     writes_first: bool,
-    /// Blocks that requests of this pass have, where each is to come once.
+    /// The blocks of this pass's requests, where each is to come once.
     map: Option<BlockMap>,
-    /// What is written and not yet read back, where it will be.
+    /// The writes that are to be read back, if any are.
     read_back: Option<ReadBack>,
 }
 
 impl JobSpec {
-    /// What only the finer shapes need of a region, told by its start and its length, on a
-    /// device that has `room` bytes from there on.
+    /// The additional state for a region, given by its start and its length, on a device with
+    /// `room` bytes from there on.
     pub(super) fn finer(&self, (start, region): (u64, u64), room: u64) -> Option<Box<Finer>> {
         let plain = self.sizes.is_none()
             && self.alignment.is_none()
@@ -80,7 +80,7 @@ impl JobSpec {
                     && self.verify.is_none()
                     && !self.pattern.trims_and_writes(),
                 runs: self.runs,
-                // fio's first request is drawn.
+                // fio draws the first request.
                 run_left: 1,
                 strides: self.strides,
                 zone: [0; 2],
@@ -118,7 +118,7 @@ impl RequestStream {
         if self.flush_is_due() {
             return Some(FLUSH);
         }
-        // A pass may have no place left; a second one in a row has none at all.
+        // A pass may have no place left; if the next one has none either, the stream ends.
         for _ in 0..2 {
             if self.pass_left == 0 {
                 if self.read_back() {
@@ -179,7 +179,7 @@ impl RequestStream {
         direction != Direction::Trim || !self.pattern.writes()
     }
 
-    /// Bytes of a direction are done.
+    /// Counts the bytes of a direction.
     fn account(&mut self, direction: Direction, length: u64) {
         if self.counts(direction) {
             let units = length.div_ceil(self.unit);
@@ -188,8 +188,8 @@ impl RequestStream {
         }
     }
 
-    /// A further range of the discard that the last request was; none where that was
-    /// all. To be asked until it is none before the next request is drawn.
+    /// The next range of the last request, a discard; `None` after the last range. To be called
+    /// until it is `None` before the next request is drawn.
     pub fn next_range(&mut self) -> Option<IoUnit> {
         let finer = self.finer.as_mut()?;
         finer.ranges_left = finer.ranges_left.checked_sub(1)?;
@@ -204,8 +204,8 @@ impl RequestStream {
         Some(self.request(Direction::Trim, offset, length))
     }
 
-    /// The last request, drawn as `drawn`, was put elsewhere in the region or made
-    /// shorter; what is sequential goes on from there.
+    /// Notes that the last request, drawn as `drawn`, was moved in the region or shortened;
+    /// sequential ones continue from there.
     pub fn put(&mut self, drawn: &IoUnit, placed: &IoUnit) {
         let Some(direction) = drawn.direction.index() else {
             return;
@@ -221,8 +221,8 @@ impl RequestStream {
         }
     }
 
-    /// The request that was drawn last has no place: the pass is through, and the job
-    /// where no other follows.
+    /// Ends the pass, as the last drawn request has no place; and the job, if no
+    /// other pass follows.
     pub fn end_pass(&mut self, time_based: bool) {
         if self.by_passes {
             self.units_left = self.units_left.saturating_sub(self.pass_left);
@@ -252,8 +252,8 @@ impl RequestStream {
         self.request(direction, offset, length)
     }
 
-    /// Whether the last request was one of those that, between two passes and in the end, read
-    /// back what a pass has written: fio does that when the pass has ended (`do_verify`).
+    /// Whether the last request was one of those that read back a pass's writes after its end,
+    /// which fio does between two passes and at the end (`do_verify`).
     #[must_use]
     pub fn reads_back(&self) -> bool {
         let finer = self.finer.as_ref();
@@ -261,15 +261,15 @@ impl RequestStream {
         read_back.is_some_and(ReadBack::ends_pass)
     }
 
-    /// Turns to reading what was written; false where there is nothing.
+    /// Begins to read back written data; returns false where there is nothing.
     fn read_back(&mut self) -> bool {
         let finer = self.finer.as_mut();
         let written = finer.and_then(|finer| finer.read_back.as_mut());
         written.is_some_and(ReadBack::finish)
     }
 
-    /// Where the next request lies, counted from the start, and its bytes;
-    /// `None` where this pass has no place left.
+    /// The offset of the next request, counted from the start, and its bytes; `None` where this
+    /// pass has no place left.
     fn place(&mut self, direction: Direction) -> Option<(u64, u64)> {
         let index = direction.index()?;
         let finer = self.finer.as_mut()?;
@@ -290,7 +290,7 @@ impl RequestStream {
         };
         let region = finer.region;
         let followed = if finer.goes_on {
-            // Where no size fits any more, a pass of one direction is through.
+            // Where no size fits any more, a pass of one direction ends.
             let ends = !self.pattern.is_mixed() && self.pass_left < self.pass_units;
             if ends && !self.wraps_alone && finer.lacks_room(index, region) {
                 return None;
@@ -303,7 +303,7 @@ impl RequestStream {
         } else {
             let goes_round = self.wraps_alone;
             match finer.run_on(index, goes_round) {
-                // Behind the device's end fio draws, and behind the region's a pass is through.
+                // Beyond the device's end fio draws again, and beyond the region's the pass ends.
                 next if next >= finer.room => None,
                 next if next >= region => return None,
                 next => Some(next),
@@ -332,7 +332,7 @@ impl RequestStream {
         Some((offset, self.length(index, offset)?))
     }
 
-    /// The bytes of a request of a direction that lies there; `None` where none fits.
+    /// The bytes of a request of a direction at this offset; `None` where none fits.
     fn length(&mut self, index: usize, offset: u64) -> Option<u64> {
         let finer = self.finer.as_mut()?;
         let least = finer.sizes[index].least().0;
@@ -359,7 +359,7 @@ impl RequestStream {
 }
 
 impl Finer {
-    /// A new pass begins.
+    /// Starts a new pass.
     pub(super) fn start_pass(&mut self) {
         if !self.goes_on {
             self.before = [None; 3];
@@ -370,7 +370,8 @@ impl Finer {
         }
     }
 
-    /// Whether even the smallest of a direction's unlike sizes does not fit behind its last request.
+    /// Whether even the smallest of a direction's different sizes does not fit after
+    /// its last request.
     fn lacks_room(&self, index: usize, region: u64) -> bool {
         let last = self.before[index].map_or(0, |(_, end)| end);
         let sizes = &self.sizes[index];
@@ -395,7 +396,7 @@ impl Finer {
         0
     }
 
-    /// Where a run of a random job goes on in a direction.
+    /// The offset at which a run of a random job continues in a direction.
     fn run_on(&self, index: usize, goes_round: bool) -> u64 {
         let (first, end) = self.before[index].unwrap_or_default();
         match self.runs.repeat {
@@ -405,7 +406,7 @@ impl Finer {
         }
     }
 
-    /// The next sequential offset of a direction, as `get_next_seq_offset` and
+    /// The next sequential offset of a direction, as in `get_next_seq_offset` and
     /// `setup_strided_zone_mode` of fio's io_u.c.
     fn follow(&mut self, index: usize, region: u64) -> Option<u64> {
         let mut last = self.before[index].map_or(0, |(_, end)| end);
@@ -414,7 +415,7 @@ impl Finer {
                 let whole = strides.length.0.saturating_add(strides.skip.0);
                 self.zone[0] = self.zone[0].saturating_add(whole);
                 self.zone[1] = 0;
-                // The region's end holds nobody up, the device's does.
+                // Only the device's end is a limit here, not the region's.
                 if self.zone[0] >= self.room {
                     self.zone[0] = 0;
                 }
@@ -433,10 +434,10 @@ impl Finer {
         (next < region).then_some(next)
     }
 
-    /// The offset `step` bytes behind `last`, or before it. As in fio a step that leaves the
-    /// device goes on from the start of the region, or backward from its end; and a job that
-    /// goes backward begins so far below its size as its region starts behind the device's
-    /// start, if there is so much. Its offsets are 64 bits that overflow.
+    /// The offset `step` bytes after `last`, or before it. As in fio a step that leaves the device
+    /// continues from the start of the region, or backward from its end; and a job that goes
+    /// backward begins below its size by the offset of its region, if there is so much. Its offsets
+    /// are 64 bits that overflow.
     fn step_on(&self, last: u64, step: i64, region: u64) -> u64 {
         let last = match last {
             0 if step < 0 && self.start > 0 => region.wrapping_sub(self.start),
@@ -458,8 +459,8 @@ fn draw_size(sizes: &Sizes, unaligned: bool, random: &mut Stream) -> u64 {
     match sizes {
         Sizes::One(size) => size.0,
         Sizes::Range { least, most } => {
-            // As fio: the least and up to the most on top, cut at the most, so that
-            // the largest comes more often.
+            // The size is drawn as in fio: the least plus up to the most, limited to the most, so
+            // that the largest is more frequent.
             let drawn = least.0 + random.below(most.0);
             let whole = if unaligned {
                 drawn

@@ -1,9 +1,9 @@
-//! What a job has written and not yet read back (fio `verify`).
+//! The writes of a job that are to be read back (fio `verify`).
 //!
-//! fio keeps writes in the order of writing where it has a random map, else by offset, and
-//! forgets what a later write lies over (`log_io_piece` of iolog.c). Between writes it reads
-//! back `verify_backlog_batch` of them, or a whole backlog, whenever there are as many as a
-//! multiple of the backlog (`check_get_verify` of io_u.c), and when a pass is through the rest.
+//! fio keeps writes in the order of writing where it has a random map, else by offset, and drops
+//! those that a later write overlaps (`log_io_piece` of iolog.c). Between writes it reads back
+//! `verify_backlog_batch` of them, or a whole backlog, whenever there are as many as a multiple of
+//! the backlog (`check_get_verify` of io_u.c), and the rest when a pass has ended.
 
 use crate::shape::Verify;
 use std::collections::BTreeMap;
@@ -13,22 +13,22 @@ use std::collections::BTreeMap;
 pub(super) struct ReadBack {
     rule: Verify,
     by_offset: bool,
-    /// Offsets and lengths, by what they are read back in the order of.
+    /// Offsets and lengths, by the key that orders the reading back.
     written: BTreeMap<u64, (u64, u64)>,
-    /// Writes so far.
+    /// The number of writes so far.
     count: u64,
-    /// Reads that are left of a batch.
+    /// The number of reads left of a batch.
     batch_left: u64,
-    /// The last request was a read.
+    /// Whether the last request was a read.
     read_last: bool,
-    /// A pass is through.
+    /// Whether the pass has ended, so that everything is read back.
     all: bool,
-    /// The last request was one of those that read back what a pass has left.
+    /// Whether the last request was one of those that read back the rest of a pass.
     ends_pass: bool,
 }
 
 impl ReadBack {
-    /// Nothing is written yet; `by_offset`: there is no random map.
+    /// Creates an empty list; `by_offset`: there is no random map.
     pub(super) const fn new(rule: Verify, by_offset: bool) -> Self {
         Self {
             rule,
@@ -42,13 +42,13 @@ impl ReadBack {
         }
     }
 
-    /// The job has read something else.
+    /// Notes that the job has read something else.
     pub(super) const fn read(&mut self) {
         self.ends_pass = false;
         self.read_last = true;
     }
 
-    /// The job has written so many bytes at `offset`.
+    /// Notes that the job has written so many bytes at `offset`.
     pub(super) fn wrote(&mut self, offset: u64, length: u64) {
         self.ends_pass = false;
         self.read_last = false;
@@ -68,18 +68,18 @@ impl ReadBack {
         self.written.insert(offset, (offset, length));
     }
 
-    /// A pass is through: everything is read back; false where there is nothing.
+    /// Ends a pass, so that everything is read back; returns false where there is nothing.
     pub(super) fn finish(&mut self) -> bool {
         self.all = !self.written.is_empty();
         self.all
     }
 
-    /// Whether the last request read back what a pass has left.
+    /// Whether the last request read back the rest of a pass.
     pub(super) const fn ends_pass(&self) -> bool {
         self.ends_pass
     }
 
-    /// What is read back now, if anything is.
+    /// The write to be read back now, if any is.
     pub(super) fn next(&mut self) -> Option<(u64, u64)> {
         let count = self.written.len() as u64;
         let is_full = self.rule.backlog > 0 && count.is_multiple_of(self.rule.backlog);

@@ -1,16 +1,16 @@
 //! Data blocks in memory, and those that the open transaction group has to write.
 //!
 //! Blocks have bits in pages of 128, of which only those are kept in which a bit is set. A table
-//! leads to a block's page without a search: with random requests nearly each of them meets
-//! another page, at a place that no processor's cache holds, and one such place is enough.
+//! leads to a block's page without a search: with random requests nearly each of them needs another
+//! page, at an address that no processor's cache holds, and one such access is enough.
 
 use std::collections::VecDeque;
 
-/// Runs longer than this many blocks are kept as several, so that the oldest
-/// part of a long stream can leave.
+/// The length of a run above which it is kept as several, so that the oldest part of a long
+/// stream can leave.
 pub(super) const LONGEST_RUN: u64 = 1024;
 
-/// Blocks of a page.
+/// The number of blocks in a page.
 const PAGE: u64 = 128;
 
 /// A bit for each block of a page.
@@ -20,16 +20,16 @@ struct Page {
     dirty: u128,
 }
 
-/// The place of the page that stands for all without a bit.
+/// The index of the page that stands for all without a bit.
 const EMPTY: u32 = 0;
 
-/// Data blocks. Those in memory leave in the order in which they came.
+/// The data blocks; those in memory leave in order of arrival.
 #[derive(Debug)]
 pub(super) struct Data {
     held: u64,
-    /// The runs in which the blocks in memory came: the first one, and how many.
+    /// The runs in which the blocks in memory arrived: the first one, and the number.
     arrivals: VecDeque<(u64, u64)>,
-    /// Where among the pages each one of the volume is.
+    /// The index of each page of the volume among the pages kept.
     table: Vec<u32>,
     pages: Vec<Page>,
     free: Vec<u32>,
@@ -38,7 +38,7 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// None of the blocks of a volume that has so many at most.
+    /// Creates an empty set for a volume of at most so many blocks.
     pub(super) fn new(blocks: usize) -> Self {
         let nothing = Page { held: 0, dirty: 0 };
         Self {
@@ -57,7 +57,7 @@ impl Data {
         masks(first, end).any(|(number, mask)| held(number) & mask != 0)
     }
 
-    /// Takes in `first..end`, which is not empty.
+    /// Inserts `first..end`, which is not empty.
     pub(super) fn insert(&mut self, first: u64, end: u64) {
         if !self.holds_any(first, end) {
             self.insert_new(first, end);
@@ -86,7 +86,7 @@ impl Data {
         }
     }
 
-    /// Lets blocks leave memory until no more than so many are left.
+    /// Evicts blocks until no more than so many are left.
     pub(super) fn shrink_to(&mut self, capacity: u64) {
         while self.held > capacity
             && let Some((start, length)) = self.arrivals.pop_front()
@@ -99,8 +99,8 @@ impl Data {
         }
     }
 
-    /// Lets all blocks leave memory: without dirty ones at once, as after random requests each
-    /// would be sought by itself.
+    /// Evicts all blocks: without dirty ones all at once, as after random requests each would have
+    /// to be looked up.
     pub(super) fn forget(&mut self) {
         if !self.dirty.is_empty() {
             return self.shrink_to(0);
@@ -112,7 +112,7 @@ impl Data {
         self.free.clear();
     }
 
-    /// The blocks `first..end` are dirty; how many were not.
+    /// Marks the blocks `first..end` as dirty; returns how many were not.
     pub(super) fn make_dirty(&mut self, first: u64, end: u64) -> u64 {
         let mut new = 0;
         for (number, mask) in masks(first, end) {
@@ -127,7 +127,7 @@ impl Data {
         new
     }
 
-    /// The blocks `first..end` are dirty no more; how many were.
+    /// Marks the blocks `first..end` as clean; returns how many were dirty.
     pub(super) fn make_clean(&mut self, first: u64, end: u64) -> u64 {
         let mut removed = 0;
         for (number, mask) in masks(first, end) {
@@ -141,7 +141,7 @@ impl Data {
         removed
     }
 
-    /// Makes all blocks clean. Gives those that were dirty as runs (first, number) that do not
+    /// Marks all blocks as clean. Returns those that were dirty as runs (first, number) that do not
     /// touch, in rising order.
     pub(super) fn take_dirty(&mut self) -> VecDeque<(u64, u64)> {
         let mut numbers = std::mem::take(&mut self.dirty);
@@ -166,7 +166,7 @@ impl Data {
         runs
     }
 
-    /// A page, which [`Self::tidy`] is to be told of when bits of it were cleared.
+    /// A page for changes; [`Self::tidy`] must be called when bits of it were cleared.
     fn page(&mut self, number: usize) -> &mut Page {
         let place = &mut self.table[number];
         if *place == EMPTY {
@@ -178,7 +178,7 @@ impl Data {
         &mut self.pages[*place as usize]
     }
 
-    /// Lets a page go in which no bit is set.
+    /// Removes a page without set bits.
     fn tidy(&mut self, number: usize) {
         let place = self.table[number];
         let Page { held, dirty } = self.pages[place as usize];

@@ -91,32 +91,32 @@ impl PoolConfig {
         config.selection = ChildSelection::Zol06;
         config.cache = Bytes(cache);
         config.metadata_limit = Bytes(cache / 4 * 3 - headers(cache));
-        // Ticks are the kernel's (SPL sys/timer.h: `ddi_get_lbolt64` is `get_jiffies_64`),
-        // of which Ubuntu's and Debian's have 250 in a second, and FreeBSD's 1000.
+        // Ticks are the kernel's (SPL sys/timer.h: `ddi_get_lbolt64` is `get_jiffies_64`), which
+        // has 250 per second in Ubuntu's and Debian's kernels, and 1000 in FreeBSD's.
         const TICK: Nanos = Nanos::from_millis(4);
         config.resilver.idle = TICK * 50;
         config.resilver.delay = TICK * 2;
         config
     }
 
-    /// OpenZFS 2.3.2 on Linux on a host with `memory` bytes of RAM whose processor
-    /// takes no time but for reading the clock, as on the kernel bench.
+    /// OpenZFS 2.3.2 on Linux on a host with `memory` bytes of RAM whose processor takes time only
+    /// for reading the clock, as on the kernel bench.
     #[must_use]
     pub fn openzfs_2_3(members: Vec<MemberConfig>, volume_size: Sectors, memory: Bytes) -> Self {
         let mut config = Self::freebsd_10_1(members, volume_size, memory);
-        // `zfs_arc_max` as the bench sets it; nothing is kept for metadata alone.
+        // `zfs_arc_max` as the bench sets it; no part is reserved for metadata.
         config.cache = Bytes(memory.0 / 2);
         config.metadata_limit = config.cache;
-        // The host bench drops caches before each job on Linux; the cache gives way
-        // down to `arc_c_min`, a thirty-second of memory.
+        // The host bench drops caches before each job on Linux; the cache shrinks down to
+        // `arc_c_min`, a thirty-second of memory.
         config.kept_when_dropped = Some(Bytes(memory.0 / 32));
-        // DN_MAX_INDBLKSHIFT 17. In the cache as on the disk, compressed: of a volume of
-        // 8 GiB the real cache holds 9.0 MB of metadata, and most commands that read a
-        // block of level 1 are of 8 KiB.
+        // DN_MAX_INDBLKSHIFT 17. In the cache blocks are compressed, as on the disk: of a volume of
+        // 8 GiB the real cache holds 9.0 MB of metadata, and most commands that read a block of
+        // level 1 are of 8 KiB.
         config.indirect_pointers = 1024;
         config.level_1_pointer_bytes = 7;
         config.indirect_memory = Bytes(8 << 10);
-        // `dbuf_dirty`, `dr_accounted`: as it is before compression.
+        // `dbuf_dirty`, `dr_accounted`: the size before compression.
         config.indirect_dirty = Bytes(128 << 10);
         // dsl_pool.c: `zfs_dirty_data_max_percent` 10, `zfs_dirty_data_sync_percent` 20.
         config.txg_dirty_sync = Bytes(config.dirty_data_max.0 / 5);
@@ -138,9 +138,9 @@ impl PoolConfig {
         // `zfs_vdev_def_queue_depth`; `zfs_vdev_async_write_max_active` times
         // `zfs_vdev_queue_depth_pct`.
         config.allocations = Some((32, 100));
-        // `dbuf_sync_list` makes a zio of every block before it lets go of the
-        // processor, and each reads the clock once (`zio_create`). That takes 2048 ns
-        // on the kernel bench; nothing else does.
+        // `dbuf_sync_list` makes a zio for every block before it yields the processor, and each
+        // reads the clock once (`zio_create`). That takes 2048 ns on the kernel bench; nothing else
+        // takes time there.
         config.sync_prepare_time = Nanos(2048);
         config.sync_block_time = Nanos::ZERO;
         config.queue = QueueConfig::of_2_3();
@@ -167,9 +167,8 @@ fn metaslab(member: Sectors) -> Sectors {
     Sectors(size.clamp(1 << 20, 1 << 25))
 }
 
-/// Headers of a cache full of blocks of 8 KiB: an `arc_buf_hdr_t` and an
-/// `arc_buf_t` each, about 330 bytes on amd64 (`arc_space_consume` counts them
-/// as metadata).
+/// The headers of a cache full of blocks of 8 KiB: an `arc_buf_hdr_t` and an `arc_buf_t` each,
+/// about 330 bytes on amd64 (`arc_space_consume` counts them as metadata).
 const fn headers(cache: u64) -> u64 {
     cache / (8 << 10) * 330
 }
@@ -185,7 +184,7 @@ impl PrefetchConfig {
         }
     }
 
-    /// Those of OpenZFS 2.3.2 on machines of 64 bits.
+    /// The constants of OpenZFS 2.3.2 on machines of 64 bits.
     #[must_use]
     pub const fn of_2_3() -> Self {
         Self::ByDistance {
@@ -200,8 +199,8 @@ impl PrefetchConfig {
 }
 
 impl QueueConfig {
-    /// illumos 4045 (August 2013) and what took it over: FreeBSD 10, ZFS on
-    /// Linux 0.6.3. Merging limits as in FreeBSD 10.
+    /// The limits of illumos 4045 (August 2013) and its successors FreeBSD 10 and ZFS on Linux
+    /// 0.6.3. Merging limits as in FreeBSD 10.
     #[must_use]
     pub const fn of_2014() -> Self {
         const fn limits(min_active: u32, max_active: u32) -> ClassLimits {
@@ -226,7 +225,7 @@ impl QueueConfig {
         }
     }
 
-    /// OpenZFS 2.3.2 (`vdev_queue.c`).
+    /// The settings of OpenZFS 2.3.2 (`vdev_queue.c`).
     #[must_use]
     pub const fn of_2_3() -> Self {
         let mut config = Self::of_2014();

@@ -1,4 +1,4 @@
-//! An administrator's verbs.
+//! The administrator's commands to a pool.
 
 use super::Pool;
 use super::io::LeafState;
@@ -7,8 +7,7 @@ use raidlab_array::{AdminError, Event, Outputs, Slot};
 use raidlab_units::Nanos;
 
 impl Pool {
-    /// A disk stops taking part (`zpool offline -f`, or it has died). What
-    /// was queued for it goes elsewhere.
+    /// Fails a disk (`zpool offline -f`, or it has died). Its queued I/Os go elsewhere.
     ///
     /// # Errors
     /// A slot without a working disk, or the last one in sync.
@@ -25,8 +24,7 @@ impl Pool {
         }
     }
 
-    /// A disk leaves the mirror (`zpool detach`); a working one is failed
-    /// first.
+    /// Removes a disk from the mirror (`zpool detach`); a working one is failed first.
     ///
     /// # Errors
     /// An empty slot, or the last disk in sync.
@@ -40,9 +38,8 @@ impl Pool {
         Ok(())
     }
 
-    /// A blank disk of the configured kind is put into an empty slot (`zpool
-    /// attach`) and is resilvered. A resilver that is running starts again
-    /// from the front, for both disks.
+    /// Adds a blank disk of the configured kind to an empty slot (`zpool attach`), which is then
+    /// resilvered. A resilver that is running starts again from the front, for both disks.
     ///
     /// # Errors
     /// A slot that is not empty.
@@ -72,8 +69,8 @@ impl Pool {
         self.leaves.iter().filter(|leaf| leaf.is_readable()).count()
     }
 
-    /// Takes a disk out of service. Also the last one, if it says itself that
-    /// it is gone: then reads fail.
+    /// Takes a disk out of service; also the last one, if it reports itself that it is gone:
+    /// then reads fail.
     pub(super) fn fail_leaf(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
         let leaf = &mut self.leaves[slot.index()];
         leaf.state = LeafState::Faulty;

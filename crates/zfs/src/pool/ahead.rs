@@ -1,11 +1,10 @@
-//! What must be known before data can be ordered, and what prefetch orders.
+//! The indirect blocks that must be known before data can be ordered, and the orders of prefetch.
 //!
-//! Until 2015 a request waits for the indirect blocks of what is ordered on its account
-//! as it does for its own. In OpenZFS 2.3 nobody waits: an indirect block that is
-//! missing is read like one that a request needs, and when it is there the blocks under
-//! it are ordered (`dbuf_prefetch_impl`, `dbuf_prefetch_indirect_done`); those of level
-//! 1 further ahead are ordered like data. (Where also the block of level 2 above them is
-//! missing, they are left to be found missing by the data.)
+//! Until 2015 a request waits for the indirect blocks of its prefetch as it does for its own. In
+//! OpenZFS 2.3 no request waits: a missing indirect block is read like one that a request needs,
+//! and when it is in memory the blocks under it are ordered (`dbuf_prefetch_impl`,
+//! `dbuf_prefetch_indirect_done`); those of level 1 further ahead are ordered like data. (Where
+//! also the block of level 2 above them is missing, they are left to be read for the data.)
 
 use super::{Pool, Waiter};
 use crate::cache::IndirectId;
@@ -27,7 +26,7 @@ impl Pool {
         };
         let (level_1, level_2) = (id(1, &self.map), id(2, &self.map));
         let known = self.cache.hit(level_2);
-        // What has no place is not in memory either, and the map is quicker to ask.
+        // A block without a place is not in memory either, and the map is faster to query.
         if self.map.has_indirect(1, level_1.index) && self.cache.hit(level_1) {
             return None;
         }
@@ -50,7 +49,7 @@ impl Pool {
         self.fetch(now, id, Class::SyncRead, Waiter::Job(index), out);
     }
 
-    /// All that a read needs is ordered: what it makes the prefetch order.
+    /// Orders the prefetch of a read, when all that it needs itself has been ordered.
     pub(super) fn look_ahead(&mut self, now: Nanos, index: u32, out: &mut Outputs) {
         let Some(job) = self.jobs.get_mut(index) else {
             return;
@@ -70,7 +69,7 @@ impl Pool {
         }
     }
 
-    /// Orders data blocks, and first what is above them.
+    /// Orders data blocks, and first the indirect blocks above them.
     pub(super) fn order_ahead(&mut self, now: Nanos, blocks: Range<u64>, out: &mut Outputs) {
         let mut block = blocks.start;
         while block < blocks.end {
@@ -87,7 +86,7 @@ impl Pool {
         }
     }
 
-    /// Orders a block of level 1 if it is clear where it is.
+    /// Orders a block of level 1 if its place is known.
     fn order_indirect(&mut self, now: Nanos, index: u64, out: &mut Outputs) {
         let block = index * self.map.pointers();
         if block < self.map.volume_blocks()
@@ -99,7 +98,7 @@ impl Pool {
         }
     }
 
-    /// A block that is being read is wanted again.
+    /// Raises the class of a block that is being read and wanted again.
     pub(super) fn raise_fetch(&mut self, id: IndirectId, class: Class) {
         let read = self.fetches.get(&id).and_then(|fetch| fetch.read);
         if let Some(read) = read

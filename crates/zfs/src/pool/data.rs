@@ -1,8 +1,8 @@
 //! Data blocks on their way from the disks to the cache.
 //!
-//! Neighbours on the disk that are ordered together travel as one run, up to
-//! what the leaf queue would merge, or block by block (`DataReads`); who wants a block
-//! that is being read waits for its run.
+//! Neighbours on the disk that are ordered together travel as one run, up to what the leaf queue
+//! would merge, or block by block (`DataReads`); a request for a block that is being read waits
+//! for its run.
 
 use super::Pool;
 use super::io::{DataRun, ReadFor};
@@ -18,17 +18,17 @@ use std::ops::Range;
 pub(super) struct Flight {
     end: u64,
     read: u32,
-    /// Nobody waited when it was ordered.
+    /// Whether it was ordered by prefetch, without a waiting request.
     ahead: bool,
     jobs: Vec<u32>,
 }
 
-/// Runs being read, by their first blocks; they do not overlap.
+/// The runs being read, by their first blocks; they do not overlap.
 pub(super) type Flights = BTreeMap<u64, Flight>;
 
 impl Pool {
-    /// Orders what a request needs of the blocks `from..to`, which lie under
-    /// one level-1 block: all that it reads, and what it overwrites in part.
+    /// Orders the blocks of `from..to`, which are under one level-1 block, that a request needs:
+    /// all that it reads, and those that it overwrites in part.
     pub(super) fn order_for_job(
         &mut self,
         now: Nanos,
@@ -54,8 +54,7 @@ impl Pool {
         }
     }
 
-    /// Orders a read of what is neither in memory nor a hole, for a request or ahead
-    /// of one.
+    /// Orders the blocks that are neither in memory nor a hole, for a request or its prefetch.
     pub(super) fn order(
         &mut self,
         now: Nanos,
@@ -135,7 +134,7 @@ impl Pool {
         }
     }
 
-    /// A run was read, or could not be.
+    /// Handles a run that was read, or could not be.
     pub(super) fn data_read(&mut self, now: Nanos, run: DataRun, good: bool, out: &mut Outputs) {
         let Some(flight) = self.flights.remove(&run.first) else {
             return;

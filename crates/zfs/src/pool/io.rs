@@ -1,12 +1,10 @@
 //! The disks: leaves with their queues, logical reads and writes above them,
 //! commands below.
 //!
-//! A logical read goes to one child and, when that fails, to another; a
-//! logical write goes to every child that is there, the resilvering one
-//! included, and is done when all have answered. A write that fails on one
-//! disk with a medium error but not on all counts as written (ZFS notes the
-//! block in that disk's dirty time log). A member that reports that it is gone
-//! is failed.
+//! A logical read goes to one child and, when that fails, to another; a logical write goes to every
+//! present child, including the resilvering one, and is done when all have answered. A write that
+//! fails on one disk with a medium error but not on all counts as written (ZFS notes the block in
+//! that disk's dirty time log). A member that reports that it is gone is failed.
 
 use super::Pool;
 use crate::cache::IndirectId;
@@ -23,7 +21,7 @@ use raidlab_units::{Nanos, Sectors};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeafState {
     InSync,
-    /// Gets writes, gives no reads.
+    /// The disk gets writes, but serves no reads.
     Resilvering,
     Faulty,
     Missing,
@@ -34,26 +32,26 @@ pub(super) enum LeafState {
 pub(super) struct Leaf {
     pub(super) state: LeafState,
     pub(super) queue: LeafQueue,
-    /// Counts the disks that were in this slot: answers to commands of an
-    /// earlier one do not concern the queue of the present one.
+    /// The number of disks that were in this slot: answers to commands of an earlier one do not
+    /// concern the queue of the present one.
     pub(super) epoch: u32,
 }
 
-/// Data blocks `first..end` that are read as one.
+/// The data blocks `first..end`, which are read as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DataRun {
     pub(super) first: u64,
     pub(super) end: u64,
 }
 
-/// What a read is for.
+/// The purpose of a read.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ReadFor {
-    /// The cache, and whoever waits for the indirect block.
+    /// The read is for the cache, and the waiters for the indirect block.
     Indirect(IndirectId),
-    /// The cache, and whoever waits for these data blocks.
+    /// The read is for the cache, and the waiters for these data blocks.
     Data(DataRun),
-    /// The resilver, to be written to the new disk.
+    /// The read is for the resilver, and is written to the new disk.
     Resilver(Place),
 }
 
@@ -64,16 +62,16 @@ pub(super) struct Read {
     class: Class,
     purpose: ReadFor,
     tried: SlotSet,
-    /// The child that has it now.
+    /// The slot of the child that has it now.
     slot: Slot,
 }
 
-/// What a write is for.
+/// The purpose of a write.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum WriteFor {
-    /// The sync of a transaction group: this many dirty blocks.
+    /// The write is for the sync of a transaction group, with this many dirty blocks.
     Sync { dirty_blocks: u64 },
-    /// The new disk of a resilver: this many blocks.
+    /// The write is for the new disk of a resilver, with this many blocks.
     Resilver { blocks: u64 },
     /// The intent log: the block of this number, or the flush behind it.
     Log { block: u64 },
@@ -91,10 +89,10 @@ pub(super) struct Write {
 pub(super) struct Command {
     slot: Slot,
     epoch: u32,
-    /// `None` for a flush, which passes by the queue.
+    /// The class; `None` for a flush, which bypasses the queue.
     class: Option<Class>,
     owner: Owner,
-    /// Who else waits for it.
+    /// The other owners that wait for it.
     others: Vec<Owner>,
 }
 
@@ -116,7 +114,7 @@ impl Leaf {
     }
 }
 
-/// What the choice of a child shall remember of it.
+/// The command as the child's selection remembers it.
 const fn position(slot: Slot, start: u64, count: u64) -> raidlab_array::Io {
     raidlab_array::Io {
         kind: raidlab_array::IoKind::Read,
@@ -128,8 +126,7 @@ const fn position(slot: Slot, start: u64, count: u64) -> raidlab_array::Io {
 }
 
 impl Pool {
-    /// Orders a read of a place in the allocatable space; false if no disk
-    /// can serve it.
+    /// Orders a read of a place in the allocatable space; returns false if no disk can serve it.
     pub(super) fn start_read(
         &mut self,
         now: Nanos,
@@ -140,7 +137,8 @@ impl Pool {
         self.order_read(now, place, class, purpose).is_some()
     }
 
-    /// The same; the read's index, if there is a disk for it.
+    /// Orders a read as [`Self::start_read`] does; returns the read's index, if there is a
+    /// disk for it.
     pub(super) fn order_read(
         &mut self,
         now: Nanos,
@@ -162,7 +160,7 @@ impl Pool {
         sent.then_some(read)
     }
 
-    /// Somebody has come to wait for a read that was ordered ahead.
+    /// Raises a prefetch read for which a request waits now.
     pub(super) fn raise_read(&mut self, index: u32) {
         if let Some(read) = self.reads.get_mut(index)
             && read.class == Class::AsyncRead
@@ -173,7 +171,7 @@ impl Pool {
         }
     }
 
-    /// Sends a read to a child not yet tried; false if there is none.
+    /// Sends a read to a child not yet tried; returns false if there is none.
     fn send_read(&mut self, now: Nanos, index: u32) -> bool {
         let Some(read) = self.reads.get_mut(index) else {
             return false;
@@ -214,8 +212,8 @@ impl Pool {
         true
     }
 
-    /// Orders a write of a place on every disk; on the resilvering ones only,
-    /// if it is the resilver's. False if there is none.
+    /// Orders a write of a place on every disk; on the resilvering ones only, if it is the
+    /// resilver's. Returns false if there is none.
     pub(super) fn start_write(
         &mut self,
         now: Nanos,
@@ -291,7 +289,7 @@ impl Pool {
         self.sent_to(index, remaining)
     }
 
-    /// Hands to the disks what their queues allow.
+    /// Sends to the disks what their queues allow.
     pub(super) fn issue(&mut self, out: &mut Outputs) {
         if !self.leaves.iter().any(|leaf| leaf.queue.may_issue()) {
             return;
@@ -355,8 +353,8 @@ impl Pool {
             leaf.queue.completed(class);
         }
         if self.config.allocations.is_some() {
-            // Its place in the disk is taken before anybody hears of its end
-            // (`vdev_queue_io_done`).
+            // The free place in the disk is used before the waiters
+            // are told (`vdev_queue_io_done`).
             self.issue(out);
         }
         let leaf = &mut self.leaves[command.slot.index()];
@@ -369,7 +367,7 @@ impl Pool {
         }
     }
 
-    /// Takes the answer of one disk to a read, write or flush that may have gone to several.
+    /// Handles the answer of one disk to a read, write or flush that may have gone to several.
     pub(super) fn owner_done(&mut self, now: Nanos, owner: Owner, good: bool, out: &mut Outputs) {
         match owner {
             Owner::Read(index) => {

@@ -1,24 +1,21 @@
 //! The resilver (`dsl_scan.c`).
 //!
-//! **In the order of the block tree**, as of 2014-15: a thread walks the volume's
-//! blocks in logical order, holes skipped. At each
-//! level-2 block it reads that block and orders all level-1 blocks under it;
-//! then, block by block, it orders a read of the scrub class and goes on, at
-//! most 32 blocks in flight. (Without other I/O neighbours are ordered at once,
-//! up to what the queue would merge: it costs less to simulate.) A block read is written to the disks that are
-//! being resilvered, and only then counts as done. If any other read or write
-//! began within the last 50 ms, the thread sleeps 2 ms before each block.
+//! **In the order of the block tree**, as of 2014-15: a thread walks the volume's blocks in logical
+//! order, holes skipped. At each level-2 block it reads that block and orders all level-1 blocks
+//! under it; then, block by block, it orders a read of the scrub class and continues, with at most
+//! 32 blocks in flight. (Without other I/O neighbours are ordered at once, up to what the queue
+//! would merge: it costs less to simulate.) A block read is written to the disks that are being
+//! resilvered, and only then counts as done. If any other read or write began within the last 50
+//! ms, the thread sleeps 2 ms before each block.
 //!
-//! **Sorted**, as of later releases: the walk reads indirect blocks only, and
-//! notes what it finds; then that is read by address (`sorted`).
+//! **Sorted**, as of later releases: the walk reads indirect blocks only, and records the blocks
+//! that it finds; then these are read by address (`sorted`).
 //!
-//! Either goes on inside the sync of a transaction group, for at least 3 s, and
-//! at most until the group's timeout when no other group waits; between two
-//! turns the group is finished with its flushes and uberblocks. The new disk
-//! gives no reads until everything is copied (its dirty time log says
-//! that everything is missing). Blocks rewritten meanwhile are written
-//! to the new disk anyway; the walk goes over them again if they lie ahead, and
-//! what was found at their old places is passed over.
+//! Both run inside the sync of a transaction group, for at least 3 s, and at most until the group's
+//! timeout when no other group waits; between two turns the group is finished with its flushes and
+//! uberblocks. The new disk serves no reads until everything is copied (in its dirty time log
+//! everything is missing). Blocks rewritten meanwhile are written to the new disk anyway; the walk
+//! visits them again if they lie ahead, and entries found at their old places are skipped.
 
 mod found;
 mod sorted;
@@ -32,12 +29,12 @@ use crate::map::Place;
 use raidlab_array::{Event, Outputs};
 use raidlab_units::{Bytes, Nanos, Sectors};
 
-/// How far a resilver is.
+/// The progress of a resilver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncStatus {
-    /// Bytes of allocated volume blocks walked over.
+    /// The bytes of allocated volume blocks visited by the walk.
     pub done: Bytes,
-    /// All of them, counted when the resilver began.
+    /// The bytes of all allocated blocks, counted when the resilver began.
     pub total: Bytes,
 }
 
@@ -45,7 +42,7 @@ pub struct SyncStatus {
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     running: Option<Walk>,
-    /// Blocks in flight, those of an aborted walk included.
+    /// The number of blocks in flight, including those of an aborted walk.
     in_flight: u64,
     frozen: bool,
 }
@@ -55,15 +52,15 @@ struct Walk {
     next: u64,
     done: u64,
     total: u64,
-    /// When the present turn began; `None` between turns.
+    /// The start of the present turn; `None` between turns.
     turn: Option<Nanos>,
-    /// The thread waits for an indirect block.
+    /// Whether the thread waits for an indirect block.
     fetching: bool,
-    /// The walking thread sleeps until its timer goes off.
+    /// Whether the walking thread sleeps until its timer expires.
     timer: bool,
     /// The level-2 block whose level-1 blocks have been ordered.
     ordered: Option<u64>,
-    /// What a sorted resilver has found; `None` where it is not sorted.
+    /// The blocks that a sorted resilver has found; `None` where it is not sorted.
     sorting: Option<sorted::Sorting>,
 }
 
@@ -72,19 +69,19 @@ impl Scan {
         self.running.is_some()
     }
 
-    /// Nothing is in flight and nothing will be.
+    /// Whether nothing is in flight, and nothing will be.
     pub(super) const fn is_quiet(&self) -> bool {
         self.in_flight == 0 && (self.frozen || self.running.is_none())
     }
 
-    /// A transaction group is wanted for the walk to go on.
+    /// Whether a transaction group is needed for the walk to continue.
     pub(super) const fn wants_group(&self) -> bool {
         self.running.is_some() && !self.frozen
     }
 }
 
 impl Pool {
-    /// How far the resilver is; `None` if none is running.
+    /// The progress of the resilver; `None` if none is running.
     #[must_use]
     pub fn sync_status(&self) -> Option<SyncStatus> {
         let walk = self.scan.running.as_ref()?;
@@ -94,25 +91,24 @@ impl Pool {
         })
     }
 
-    /// Stops the walk; what is in flight still completes.
+    /// Stops the walk; reads and writes in flight still complete.
     pub fn freeze_sync(&mut self) {
         self.scan.frozen = true;
     }
 
-    /// Lets a frozen walk go on.
+    /// Resumes a frozen walk.
     pub fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
         self.scan.frozen = false;
         self.start_sync_if_due(now, out);
         self.issue(out);
     }
 
-    /// Puts a frozen walk forward (never back) to where `done` bytes of
-    /// allocated blocks are done: the driver's way past hours. The indirect
-    /// blocks passed over went through the cache, and nothing else outlasts
-    /// those hours: this is not from the sources but chosen because in the log
-    /// random reads fall after the first hour as if their indirect blocks were
-    /// gone (2.4 to 2.6 waits for each request, up from 1.7 in job 15).
-    /// Without a walk, or with one that is not frozen, nothing happens.
+    /// Moves a frozen walk forward (never back) to the point where `done` bytes of allocated blocks
+    /// are done: the driver's way past hours. The indirect blocks passed over went through the
+    /// cache, and nothing else outlasts those hours: this is not from the sources but chosen
+    /// because in the log random reads fall after the first hour as if their indirect blocks were
+    /// gone (2.4 to 2.6 waits for each request, up from 1.7 in job 15). Without a walk, or with one
+    /// that is not frozen, nothing happens.
     pub fn leap_sync(&mut self, done: Bytes) {
         let blocks = done.0 / self.config.volume_block.0;
         let target = self.map.block_after(blocks).unwrap_or(u64::MAX);
@@ -128,7 +124,7 @@ impl Pool {
         walk.done = blocks.min(walk.total);
         walk.next = target.min(end);
         walk.ordered = None;
-        // What lies behind is found again.
+        // Blocks before that point are found again.
         walk.sorting = walk.sorting.take().map(|sorting| sorting.again());
         let to = walk.next;
         self.cache.forget();
@@ -169,7 +165,7 @@ impl Pool {
         }
     }
 
-    /// The group's sync has come to the resilver: true if it takes its turn.
+    /// Begins the resilver's turn in the group's sync; returns true if it takes its turn.
     pub(super) fn open_scan_phase(&mut self, now: Nanos) -> bool {
         if !self.scan.wants_group() {
             return false;
@@ -185,8 +181,8 @@ impl Pool {
         true
     }
 
-    /// Lets the thread look for its next block, after the time that the
-    /// `ordered` ones took it or the sleep that other I/O imposes.
+    /// Schedules the thread's next block, after its time for the `ordered` ones or the sleep that
+    /// other I/O imposes.
     fn wake_scan(&mut self, now: Nanos, ordered: u64) {
         let resilver = self.config.resilver;
         let sleep = if self.is_loaded(now) {
@@ -226,7 +222,7 @@ impl Pool {
             || (lasted >= self.config.resilver.min_time && somebody_waits)
     }
 
-    /// The thread is awake: one block, or the end of the turn.
+    /// Runs the thread for one block, or ends the turn.
     pub(super) fn scan_step(&mut self, now: Nanos, out: &mut Outputs) {
         let over = self.turn_is_over(now);
         let Some(walk) = &mut self.scan.running else {
@@ -286,7 +282,7 @@ impl Pool {
         self.wake_scan(now, ordered);
     }
 
-    /// Orders the indirect blocks above a block; true if the thread must wait.
+    /// Orders the indirect blocks above a block; returns true if the thread must wait.
     fn scan_needs_indirect(&mut self, now: Nanos, block: u64, out: &mut Outputs) -> bool {
         let missing = self.missing_above(block);
         let parent = self.map.indirect_index(2, block);
@@ -306,7 +302,7 @@ impl Pool {
         missing.is_some()
     }
 
-    /// As what a resilver reads indirect blocks.
+    /// The class in which a resilver reads indirect blocks.
     const fn scan_class(&self) -> Class {
         match self.config.resilver.order {
             ScanOrder::Tree { .. } => Class::AsyncRead,
@@ -324,8 +320,8 @@ impl Pool {
         }
     }
 
-    /// The indirect block that the thread waited for has come, or never will;
-    /// then its blocks are skipped.
+    /// Handles the indirect block that the thread waited for; if it could not be read, its
+    /// blocks are skipped.
     pub(super) fn scan_fetched(&mut self, now: Nanos, id: IndirectId, good: bool) {
         let Some(walk) = &mut self.scan.running else {
             return;
@@ -338,7 +334,7 @@ impl Pool {
         self.wake_scan(now, 0);
     }
 
-    /// Blocks for the new disk were read, or could not be.
+    /// Handles blocks for the new disk that were read, or could not be.
     pub(super) fn scan_read_done(&mut self, now: Nanos, place: Place, good: bool) {
         let blocks = place.count / self.map.placed_sectors();
         let purpose = WriteFor::Resilver { blocks };
@@ -347,7 +343,7 @@ impl Pool {
         }
     }
 
-    /// Blocks are on the new disk.
+    /// Handles blocks that have been written to the new disk.
     pub(super) fn scan_blocks_done(&mut self, now: Nanos, blocks: u64) {
         self.scan.in_flight -= blocks;
         self.wake_scan(now, 0);

@@ -11,20 +11,17 @@
 //! indirect blocks above them, of 128 KiB each: with random writes those are most of
 //! it, and make groups follow each other much faster.
 //!
-//! Sync (`spa_sync`): the syncing thread prepares all dirty blocks; then, in the order
-//! of the tree, they get places one behind the other. An indirect block is placed as soon as all blocks under
-//! it are (a parent waits for its own children only, `zio_ready`), so it lies
-//! right behind the last of them; that is why a read of a level-1 block and
-//! the read of the data that follows are a short seek apart, and within the 1
-//! MiB for which the mirror prefers the same child. The second copy of
-//! indirect blocks goes to another cursor an eighth of the disk further
-//! (`metaslab_alloc_dva`). All go into the leaf queues as asynchronous writes
-//! at the pace of one syncing thread.
-//! When all are on disk the resilver has its turn, then the rounds of pool
-//! metadata (three copies), a cache flush, the uberblocks in front and at the
-//! end of every disk, and a second flush (`vdev_config_sync`). Runs are handed
-//! to the queue already merged up to its limit: the queue would merge them,
-//! the log's writes are 126 KB on average.
+//! Sync (`spa_sync`): the syncing thread prepares all dirty blocks; then, in the order of the tree,
+//! they get places one after the other. An indirect block is placed as soon as all blocks under it
+//! are (a parent waits for its own children only, `zio_ready`), so it lies right after the last of
+//! them; that is why a read of a level-1 block and the read of the data that follows are a short
+//! seek apart, and within the 1 MiB for which the mirror prefers the same child. The second copy of
+//! indirect blocks goes to another cursor an eighth of the disk further (`metaslab_alloc_dva`). All
+//! go into the leaf queues as asynchronous writes at the pace of one syncing thread. When all are
+//! on disk the resilver has its turn, then the rounds of pool metadata (three copies), a cache
+//! flush, the uberblocks in front and at the end of every disk, and a second flush
+//! (`vdev_config_sync`). Runs are passed to the queue already merged up to its limit: the queue
+//! would merge them; the log's writes are 126 KB on average.
 
 mod place;
 
@@ -37,22 +34,21 @@ use raidlab_array::Outputs;
 use raidlab_units::{Bytes, Nanos};
 use std::collections::{BTreeSet, VecDeque};
 
-/// A slot of the uberblock ring, and the distance between two labels.
+/// The size of a slot of the uberblock ring, and the distance between two labels.
 const UBERBLOCK_SECTORS: u64 = 2;
 const LABEL_SECTORS: u64 = 512;
 
-/// All groups. See the file's head.
+/// The state of all groups. See the file's head.
 #[derive(Debug)]
 pub(super) struct Groups {
-    /// Dirty blocks of the open group: how many. The cache knows which.
+    /// The number of dirty blocks of the open group; the cache knows which they are.
     open_blocks: u64,
-    /// Indirect blocks above them, where these count.
+    /// The indirect blocks above them, where these count.
     open_parents: BTreeSet<IndirectId>,
     deadline: Nanos,
-    /// Dirty blocks, those of the syncing group that are not yet on disk
-    /// included.
+    /// The number of dirty blocks, including those of the syncing group that are not yet on disk.
     dirty: u64,
-    /// Indirect blocks that count as dirty, likewise.
+    /// The number of indirect blocks that count as dirty, likewise.
     dirty_parents: u64,
     last_wakeup: Nanos,
     blocked: VecDeque<u32>,
@@ -63,16 +59,16 @@ pub(super) struct Groups {
 #[derive(Debug)]
 struct Sync {
     stage: Stage,
-    /// When the syncing thread was last at work.
+    /// The time at which the syncing thread last worked.
     now: Nanos,
-    /// Dirty blocks not yet placed, as runs (first, number) in rising order.
+    /// The dirty blocks not yet placed, as runs (first, number) in rising order.
     runs: VecDeque<(u64, u64)>,
-    /// Pointers changed so far in the present block of level 1 and of level 2.
+    /// The pointers changed so far in the present block of level 1 and of level 2.
     changed: [u64; 2],
-    /// Indirect blocks that count as dirty until all is written.
+    /// The indirect blocks that count as dirty until everything is written.
     dirty_parents: u64,
-    /// Blocks of level 1 and of level 2 that wait for places, and how many of their
-    /// pointers have changed.
+    /// The blocks of level 1 and of level 2 that wait for places, with the numbers of
+    /// their changed pointers.
     parents: [VecDeque<(u64, u64)>; 2],
     /// A run of data and first copies, and its dirty blocks.
     run: Option<(Place, u64)>,
@@ -80,9 +76,9 @@ struct Sync {
     copies: Option<Place>,
     copy_cursor: u64,
     outstanding: u32,
-    /// How many writes of the group have ended.
+    /// The number of the group's writes that have ended.
     written: u32,
-    /// Looks at the blocks that wait for places, see `place`.
+    /// The number of looks at the blocks that wait for places, see `place`.
     looks: u32,
 }
 
@@ -118,20 +114,20 @@ impl Groups {
 }
 
 impl Pool {
-    /// Bytes that are dirty: written to the volume, not yet to the disks.
+    /// The bytes that are dirty: written to the volume, and not yet to the disks.
     #[must_use]
     pub const fn dirty(&self) -> Bytes {
         let parents = self.config.indirect_dirty.0 * self.txg.dirty_parents;
         Bytes(self.block_bytes(self.txg.dirty).0 + parents)
     }
 
-    /// The dirty bytes of the open group, its indirect blocks included where they count.
+    /// The dirty bytes of the open group, including its indirect blocks where they count.
     fn open_bytes(&self) -> Bytes {
         let parents = self.config.indirect_dirty.0 * self.txg.open_parents.len() as u64;
         Bytes(self.block_bytes(self.txg.open_blocks).0 + parents)
     }
 
-    /// A write that has all it needs passes the throttle.
+    /// Passes a write that has all it needs through the throttle.
     pub(super) fn admit(&mut self, now: Nanos, job: u32) {
         let (dirty, maximum) = (self.dirty().0, self.config.dirty_data_max.0);
         if dirty >= maximum {
@@ -160,7 +156,7 @@ impl Pool {
         })
     }
 
-    /// A write's blocks become dirty.
+    /// Marks a write's blocks as dirty.
     pub(super) fn admitted(&mut self, now: Nanos, index: u32) {
         let block_sectors = self.map.block_sectors();
         let Some(job) = self.jobs.get_mut(index) else {
@@ -174,7 +170,7 @@ impl Pool {
             self.txg.deadline += Nanos((late / timeout + 1) * timeout);
         }
         self.note_stream(first, end);
-        // One that is written twice is dirty once (`dbuf_dirty`).
+        // A block that is written twice is dirty once (`dbuf_dirty`).
         let new = self.cache.make_dirty(first, end);
         self.txg.open_blocks += new;
         self.txg.dirty += new;
@@ -186,7 +182,7 @@ impl Pool {
         self.finish_later(now, index, time);
     }
 
-    /// The blocks `first..end` are free: those of the open group need not be written.
+    /// Frees the blocks `first..end`: those of the open group need not be written.
     pub(super) fn free(&mut self, first: u64, end: u64) {
         self.map.free(first, end);
         let clean = self.cache.make_clean(first, end);
@@ -194,7 +190,7 @@ impl Pool {
         self.txg.dirty -= clean;
     }
 
-    /// The indirect blocks above `first..end` are dirty in the open group.
+    /// Marks the indirect blocks above `first..end` as dirty in the open group.
     fn dirty_above(&mut self, first: u64, end: u64) {
         for level in [1, 2] {
             let low = self.map.indirect_index(level, first);
@@ -205,7 +201,7 @@ impl Pool {
         }
     }
 
-    /// The asynchronous writes that may be in a disk with this much dirty.
+    /// The number of asynchronous writes that may be in a disk with this amount of dirty data.
     pub(super) fn maximum_async_writes(&self) -> u32 {
         let limits = self.config.queue.async_write;
         let (low, high) = self.config.async_write_ramp_percent;
@@ -222,7 +218,7 @@ impl Pool {
         limits.min_active + u32::try_from(more).unwrap_or(0)
     }
 
-    /// When the open group's sync begins, unless one is running.
+    /// The time at which the open group's sync begins, unless one is running.
     pub(super) fn sync_due(&self) -> Option<Nanos> {
         if self.txg.sync.is_some() {
             return None;
@@ -263,7 +259,7 @@ impl Pool {
         }
     }
 
-    /// A write of the sync is on all disks.
+    /// Handles a write of the sync that is on all disks.
     pub(super) fn sync_write_done(&mut self, now: Nanos, dirty_blocks: u64, out: &mut Outputs) {
         self.txg.dirty -= dirty_blocks;
         if dirty_blocks > 0 {
@@ -292,7 +288,7 @@ impl Pool {
         }
     }
 
-    /// Goes to the next stage when nothing of the present one is outstanding.
+    /// Moves to the next stage when nothing of the present one is outstanding.
     fn sync_settled(&mut self, now: Nanos, out: &mut Outputs) {
         loop {
             let Some(sync) = &mut self.txg.sync else {
@@ -356,7 +352,7 @@ impl Pool {
         }
     }
 
-    /// All of the group's blocks are on the disks.
+    /// Marks the indirect blocks as clean when all of the group's blocks are on the disks.
     fn clean_parents(&mut self, now: Nanos) {
         let Some(sync) = &mut self.txg.sync else {
             return;
@@ -368,13 +364,13 @@ impl Pool {
         }
     }
 
-    /// The resilver's turn in this group is over.
+    /// Ends the resilver's turn in this group.
     pub(super) fn end_scan_phase(&mut self, now: Nanos, out: &mut Outputs) {
         self.leave_scan_stage();
         self.sync_settled(now, out);
     }
 
-    /// Lets [`Self::sync_settled`] go on from the scan.
+    /// Lets [`Self::sync_settled`] leave the stage of the scan.
     fn leave_scan_stage(&mut self) {
         if let Some(sync) = &mut self.txg.sync
             && sync.stage == Stage::Scan
@@ -389,15 +385,15 @@ impl Pool {
         self.start_sync_if_due(now, out);
     }
 
-    /// Whether a group waits that would be synced without its time being up.
+    /// Whether a group waits that would be synced before its time.
     pub(super) fn group_waits(&self, now: Nanos) -> bool {
         let open = self.open_bytes();
         open >= self.config.txg_dirty_sync || (self.txg.open_blocks > 0 && self.txg.deadline <= now)
     }
 
-    /// Whether a sorted resilver must give way to a group after its least time
-    /// (`scan_io_queue_check_suspend`): somebody waits for one, or one is full, or
-    /// much is dirty, or the present one has been synced for too long.
+    /// Whether a sorted resilver must yield to a group after its least time
+    /// (`scan_io_queue_check_suspend`): a request waits for one, or one is full, or much is dirty,
+    /// or the present one has been synced for too long.
     pub(super) fn group_is_urgent(&self, now: Nanos) -> bool {
         let open = self.open_bytes();
         let (low, _) = self.config.async_write_ramp_percent;

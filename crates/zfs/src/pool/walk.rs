@@ -1,5 +1,5 @@
-//! A request's walk over its blocks: what it needs is in memory or is read, and when it has
-//! everything it ends, or passes the write throttle.
+//! A request's walk over its blocks: blocks that it needs are in memory or are read, and with all
+//! of them it ends, or passes the write throttle.
 
 use super::{Pool, Timer, Waiter, finish, io};
 use crate::cache::IndirectId;
@@ -9,8 +9,7 @@ use raidlab_array::{Finished, Operation, Outputs, RequestError};
 use raidlab_units::Nanos;
 
 impl Pool {
-    /// Goes on with a request's blocks as far as memory allows, then with
-    /// those that it makes the prefetch order.
+    /// Continues with a request's blocks as far as memory allows, then with its prefetch.
     pub(super) fn step_job(&mut self, now: Nanos, index: u32, out: &mut Outputs) {
         while let Some(job) = self.jobs.get_mut(index)
             && !job.failed
@@ -52,7 +51,7 @@ impl Pool {
         self.job_gathered(now, index, out);
     }
 
-    /// Reads an indirect block unless it is being read, and notes who waits for it.
+    /// Reads an indirect block unless it is being read, and registers the waiter.
     pub(super) fn fetch(
         &mut self,
         now: Nanos,
@@ -82,7 +81,7 @@ impl Pool {
         }
     }
 
-    /// An indirect block was read, or could not be.
+    /// Handles an indirect block that was read, or could not be.
     pub(super) fn fetched(&mut self, now: Nanos, id: IndirectId, good: bool, out: &mut Outputs) {
         let Some(fetch) = self.fetches.remove(&id) else {
             return;
@@ -108,7 +107,7 @@ impl Pool {
         }
     }
 
-    /// If all that a request needs is there, it goes on.
+    /// Continues a request if all that it needs is in memory.
     pub(super) fn job_gathered(&mut self, now: Nanos, index: u32, out: &mut Outputs) {
         let Some(job) = self.jobs.get_mut(index) else {
             return;

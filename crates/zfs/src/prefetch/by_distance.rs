@@ -1,21 +1,18 @@
 //! Prefetch in OpenZFS 2.3 (`dmu_zfetch_prepare`, `dmu_zfetch_stream_create`).
 //!
-//! A read that begins where a stream is, or in its last block, or that crosses
-//! its position, moves the stream on. Then the stream's distance, which begins with
-//! the length of a read, doubles up to a minimum (4 MiB), and from then on grows by
-//! an eighth whenever a block ordered ahead came after the stream had passed it, up to
-//! a maximum (64 MiB); all blocks within the distance are ordered that have not
-//! been, and beyond them indirect blocks, whose own distance doubles with every read up
-//! to a maximum (128 MiB). Data are ordered only from the first time on that a read of
-//! the stream found a block missing. A read a little ahead of a stream, or behind one that is in use, leaves all
-//! as it is. Any other read begins a stream: in place of one that nobody has used for
-//! more than two seconds, or, when there are as many as there may be, for more than
-//! one; a new one counts as a second old until it is hit. Times are whole
-//! seconds.
+//! A read that begins at a stream's position, or in its last block, or that crosses its position,
+//! advances the stream. Then the stream's distance, which begins with the length of a read, doubles
+//! up to a minimum (4 MiB), and from then on grows by an eighth whenever a block ordered ahead came
+//! after the stream had passed it, up to a maximum (64 MiB); all blocks within the distance that
+//! have not been ordered are, and beyond them indirect blocks, whose own distance doubles with
+//! every read up to a maximum (128 MiB). Data are ordered only from the first time on that a read
+//! of the stream found a block missing. A read a little ahead of a stream, or behind one that is in
+//! use, changes nothing. Any other read begins a stream: in place of one that was not used for more
+//! than two seconds, or, with the largest number of streams, for more than one; a new one counts as
+//! a second old until it is hit. Times are whole seconds.
 //!
-//! Left out: streams of which parts are read in another order come back to life
-//! once enough of them has been read (`dmu_zfetch_future`); less is ordered when
-//! prefetch fills a sixteenth of the cache.
+//! Left out: streams whose parts are read in another order are revived once enough of them has been
+//! read (`dmu_zfetch_future`); less is ordered when prefetch fills a sixteenth of the cache.
 
 use super::Ahead;
 use crate::config::PrefetchConfig;
@@ -24,21 +21,21 @@ use std::ops::Range;
 
 #[derive(Debug)]
 struct Stream {
-    /// The next block that it should read.
+    /// The next block that it is expected to read.
     next: u64,
-    /// How far it reaches ahead, in bytes.
+    /// The distance that it reaches ahead, in bytes.
     distance: u64,
     /// The data blocks that are still to be ordered.
     data: Range<u64>,
-    /// How much further indirect blocks are ordered, in bytes.
+    /// The further distance to which indirect blocks are ordered, in bytes.
     indirect_distance: u64,
-    /// Blocks whose indirect blocks are to be ordered.
+    /// The blocks whose indirect blocks are to be ordered.
     indirect: Range<u64>,
-    /// A read found a block missing.
+    /// Whether a read found a block missing.
     missed: bool,
-    /// Whether a block that was ordered came after the stream had passed it.
+    /// Whether an ordered block came after the stream had passed it.
     late: bool,
-    /// When a read last belonged to the stream, in whole seconds.
+    /// The time of the last read of the stream, in whole seconds.
     used: u64,
 }
 
@@ -58,8 +55,8 @@ pub(crate) struct ByDistance {
 }
 
 impl ByDistance {
-    /// For a volume of so many blocks of a size; without streams for rules of
-    /// another kind.
+    /// Creates a prefetcher for a volume of so many blocks of a size; without streams for rules
+    /// of another kind.
     pub(super) fn new(config: PrefetchConfig, blocks: u64, block: Bytes) -> Self {
         let PrefetchConfig::ByDistance {
             streams,
@@ -72,7 +69,7 @@ impl ByDistance {
         else {
             return Self::new(PrefetchConfig::of_2_3(), 0, block);
         };
-        // Streams shall not meet.
+        // Streams must not meet.
         let without_meeting = (blocks * block.0 / maximum.0.max(1)).max(1);
         Self {
             most: streams.min(usize::try_from(without_meeting).unwrap_or(usize::MAX)),
@@ -87,8 +84,8 @@ impl ByDistance {
         }
     }
 
-    /// Blocks `first..end` are read, of which some were not in memory: what to order
-    /// now.
+    /// Handles a read of blocks `first..end`, of which some were not in memory if `missed`; returns
+    /// the blocks to order now.
     pub(super) fn read(&mut self, now: Nanos, first: u64, end: u64, missed: bool) -> Ahead {
         let now = now.0 / Nanos::SECOND.0;
         let follows = |stream: &Stream| stream.next == first || stream.next == first + 1;
@@ -187,7 +184,7 @@ impl ByDistance {
         self.streams.insert(0, stream);
     }
 
-    /// Blocks from `first` on that were ordered ahead have been read.
+    /// Notes that prefetched blocks from `first` on have been read.
     pub(super) fn arrived(&mut self, first: u64) {
         let near = |stream: &&mut Stream| {
             first < stream.next && first + self.maximum / self.block > stream.next
@@ -198,14 +195,14 @@ impl ByDistance {
     }
 }
 
-/// Makes a range of what is to be ordered begin at `from` or later and end so far
-/// behind it or later.
+/// Extends a range of blocks to be ordered: it begins at `from` or later and ends `blocks` after
+/// it or later.
 fn reach(range: &mut Range<u64>, from: u64, blocks: u64) {
     range.start = range.start.max(from);
     range.end = range.end.max(from + blocks);
 }
 
-/// What is to be ordered: from now on, what follows it.
+/// Takes a range of blocks to be ordered, and leaves the empty range after it.
 fn take(range: &mut Range<u64>) -> Range<u64> {
     let taken = range.clone();
     range.start = range.end;

@@ -31,7 +31,7 @@ pub(crate) struct ByLength {
 }
 
 impl ByLength {
-    /// At most so many streams of so many blocks, unused for so long.
+    /// Creates a prefetcher for at most so many streams of so many blocks, unused for so long.
     pub(super) const fn new(most: usize, cap: u64, reap: Nanos) -> Self {
         Self {
             most,
@@ -41,7 +41,7 @@ impl ByLength {
         }
     }
 
-    /// Blocks `first..end` are read: the blocks to order now, perhaps none.
+    /// Handles a read of blocks `first..end`; returns the blocks to order now, perhaps none.
     pub(super) fn read(&mut self, now: Nanos, first: u64, end: u64) -> Range<u64> {
         let mut wanted = 0..0;
         for block in first..end {

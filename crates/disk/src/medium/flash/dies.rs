@@ -1,62 +1,61 @@
 //! The dies of a solid-state disk, and the channels between them and the controller.
 //!
-//! A die does one thing at a time. Reads wait at their die, in order of arrival. What is
-//! to be written waits before all dies, and the next die that has nothing to do takes it: a
-//! *unit*, which is programmed in one go.
+//! A die does one thing at a time. Reads wait at their die, in order of arrival. Data to be written
+//! wait before all dies in *units*, each programmed in one go, and the next idle die takes one.
 //!
-//! - **A read** senses a page, for a time that depends on the page's kind, and sends what was
-//!   asked for over the die's channel; the die is busy until that has arrived. A channel
-//!   carries one thing at a time, in the order in which they are ready.
+//! - **A read** senses a page, for a time that depends on the page's kind, and sends the requested
+//!   data over the die's channel; the die is busy until they have arrived. A channel carries one
+//!   transfer at a time, in the order in which they are ready.
 //! - **A unit** comes over the channel page by page, and is then programmed. A unit of copies
 //!   is first gathered by reads. When a die has programmed a block, it erases the next one.
 //! - **Suspension.** A read interrupts the programming or erasing of its die, after the time that
-//!   suspending takes, but not while a unit's data arrive. What ends sooner is not interrupted, and
-//!   neither is a read: one that comes while copies are gathered waits for the page that is under
-//!   way (so does MQSim, `TSU_OutOfOrder::service_read_transaction`). When no read waits, the work
-//!   goes on. While there is work for a die, only so many reads may go before it;
-//!   after them it is done to its end. With a bound of zero, work is never interrupted, and one read
-//!   goes between two units.
+//!   suspending takes, but not while a unit's data arrive. Work that ends sooner is not
+//!   interrupted, and neither is a read: one that comes while copies are gathered waits for the
+//!   page that is being read (so does MQSim, `TSU_OutOfOrder::service_read_transaction`). When no
+//!   read waits, the work is resumed. While there is work for a die, only a limited number of reads
+//!   may go before it; then it is done to its end. With a limit of zero, work is never interrupted,
+//!   and one read goes between two units.
 
 use super::parameters::Parameters;
 use super::shape::NONE;
 use std::collections::VecDeque;
 
-/// What is programmed in one go.
+/// A unit of data that is programmed in one go.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unit {
     pub(super) kind: UnitKind,
-    /// Pages from the host that it frees in the buffer.
+    /// The number of pages in the buffer that the unit frees.
     pub(super) pages: u32,
     /// The number of the epoch, and so of the flush that waits for the unit.
     pub(super) epoch: u32,
 }
 
-/// Where a unit comes from, and how it is programmed.
+/// The source of a unit, and the way in which it is programmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnitKind {
-    /// From the host, with all bits of a cell.
+    /// Data from the host, programmed with all bits of a cell.
     Host,
-    /// From the host, with one bit in a cell.
+    /// Data from the host, programmed with one bit in a cell.
     Cached,
-    /// Copies of valid pages, gathered for so long.
+    /// Copies of valid pages, which are gathered first.
     Copies {
-        /// How long the reads that gather the unit's pages keep the die busy, in nanoseconds.
+        /// The time for which reads that gather the unit's pages keep the die busy, in nanoseconds.
         gather: u64,
-        /// How long each of them does.
+        /// The time of each of these reads, in nanoseconds.
         page: u64,
     },
 }
 
-/// What a die is busy with.
+/// The present stage of a die's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Idle,
     /// The die senses the page of a read.
     Sense,
-    /// A read's data are on the channel.
+    /// A read's data are being sent over the channel.
     Send,
     Gather,
-    /// So many pages of a unit have yet to come over the channel.
+    /// This number of a unit's pages has yet to arrive over the channel.
     Receive(u32),
     Program,
     Erase,
@@ -65,17 +64,17 @@ enum Stage {
 #[derive(Debug, Clone, Copy)]
 struct Die {
     stage: Stage,
-    /// When the present stage ends, in nanoseconds.
+    /// The end of the present stage, in nanoseconds.
     until: u64,
-    /// The reads that wait, the first of which may be under way.
+    /// The first of the waiting reads, which may be in progress.
     first: u32,
     last: u32,
-    /// Work that was interrupted: its stage, and how long it still takes.
+    /// Interrupted work: its stage, and its remaining time.
     interrupted: Option<(Stage, u64)>,
     unit: Unit,
-    /// How many reads have gone before the die's work since that began.
+    /// The number of reads that have gone before the die's work since that began.
     passed: u32,
-    /// What the cells hold that were programmed since an erasure, in bytes of all their bits.
+    /// The bytes programmed since the last erasure, counted as all bits of the cells used.
     programmed: u64,
 }
 
@@ -88,35 +87,35 @@ struct Read {
     sense: u64,
 }
 
-/// What a die has just done.
+/// The stage that a die has just ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Ended {
-    /// Data of a command, which are with the controller now.
+    /// The data of a command have arrived at the controller.
     Read {
         /// The command to which the data belong.
         command: u32,
-        /// How many bytes of the command came.
+        /// The number of bytes that arrived.
         bytes: u32,
     },
     /// The die has programmed this unit.
     Unit(Unit),
 }
 
-/// All dies and channels.
+/// The state of all dies and channels.
 #[derive(Debug, Clone)]
 pub(super) struct Dies {
     numbers: Parameters,
     nanos_per_byte: f64,
     dies: Vec<Die>,
-    /// When each channel is free.
+    /// The time at which each channel is free.
     channels: Vec<u64>,
-    /// A bit for each die with nothing to do, and where the next search begins.
+    /// A bit for each idle die, and where the next search begins.
     idle: Vec<u64>,
     search: usize,
     reads: Vec<Read>,
     unused: u32,
     waiting: VecDeque<Unit>,
-    /// Units that wait or are under way.
+    /// The number of units that wait or are in progress.
     units: u32,
 }
 
@@ -155,13 +154,13 @@ impl Dies {
         }
     }
 
-    /// Units that wait or are being programmed.
+    /// The number of units that wait or are being programmed.
     pub(super) fn units(&self) -> u32 {
         self.units
     }
 
-    /// A command wants `bytes` of a page on a die. The time at which that die next has
-    /// something to do, if this changed it; so of all functions here.
+    /// Requests `bytes` of a page on a die for a command. Returns the time at which that die next
+    /// has something to do, if this changed it, as all functions here do.
     pub(super) fn read(
         &mut self,
         now: u64,
@@ -218,7 +217,8 @@ impl Dies {
         }
     }
 
-    /// A unit is to be programmed; which die has it at once and until when, if any.
+    /// Queues a unit to be programmed. Returns the die that begins it at once, if any, and the end
+    /// of its stage.
     pub(super) fn write(&mut self, now: u64, unit: Unit) -> Option<(usize, u64)> {
         self.units += 1;
         let Some(die) = self.find_idle() else {
@@ -229,8 +229,8 @@ impl Dies {
         Some((die, self.begin(now, die, unit)))
     }
 
-    /// A die is due at `now`, unless it was interrupted meanwhile: what ended, and when it
-    /// is due again.
+    /// Ends the stage of a die that is due at `now`, unless it was interrupted meanwhile. Returns
+    /// what ended, and when the die is due again.
     pub(super) fn advance(&mut self, now: u64, die: usize) -> (Option<Ended>, Option<u64>) {
         let state = &mut self.dies[die];
         if state.until != now {
@@ -270,7 +270,8 @@ impl Dies {
             Stage::Program => {
                 self.units -= 1;
                 let unit = state.unit;
-                // With one bit in each a unit takes as many cells, which are erased as soon.
+                // With one bit per cell a unit takes as many cells, so they are erased
+                // just as soon.
                 state.programmed += self.numbers.unit_bytes(false);
                 let due = if state.programmed >= self.numbers.block.0 {
                     state.programmed = 0;
@@ -288,11 +289,11 @@ impl Dies {
         }
     }
 
-    /// What a die does when it has ended something.
+    /// Begins a die's next work.
     fn next(&mut self, now: u64, die: usize) -> Option<u64> {
         let state = &mut self.dies[die];
         let has_work = state.interrupted.is_some() || !self.waiting.is_empty();
-        // Work that nothing interrupts leaves a read between two units its turn.
+        // Without suspension, one read may still go between two units.
         let most = self.numbers.suspend_reads.max(1);
         if state.first != NONE && (!has_work || state.passed < most) {
             state.passed += u32::from(has_work);
@@ -325,7 +326,7 @@ impl Dies {
         }
     }
 
-    /// The first page of a die's unit comes over the channel.
+    /// Begins the transfer of the first page of a die's unit over the channel.
     fn receive(&mut self, now: u64, die: usize) -> u64 {
         let cached = self.dies[die].unit.kind == UnitKind::Cached;
         let pages = self.numbers.unit_bytes(cached) / self.numbers.page.0;
@@ -333,7 +334,7 @@ impl Dies {
         self.transfer(now, die, self.numbers.page.0)
     }
 
-    /// A die begins work, or before it a read that came meanwhile.
+    /// Begins a die's work, or first a read that came meanwhile.
     fn begin_or_read(&mut self, now: u64, die: usize, stage: Stage, time: u64) -> u64 {
         let state = &mut self.dies[die];
         if state.first != NONE && state.passed < self.numbers.suspend_reads {
@@ -351,7 +352,7 @@ impl Dies {
         state.until
     }
 
-    /// So many bytes cross a die's channel.
+    /// Transfers so many bytes over a die's channel.
     fn transfer(&mut self, now: u64, die: usize, bytes: u64) -> u64 {
         let channel = die % self.channels.len();
         let free = &mut self.channels[channel];
@@ -360,11 +361,12 @@ impl Dies {
         *free
     }
 
-    /// The next die in turn that has nothing to do.
+    /// The next idle die in turn.
     fn find_idle(&mut self) -> Option<usize> {
         let words = self.idle.len();
         let (word, bit) = (self.search / 64, self.search % 64);
-        // Its own word from the bit on, the others, and its own word from the start.
+        // The search covers its own word from the bit on, the others, and its own word
+        // from the start.
         let found = (0..=words).find_map(|step| {
             let index = (word + step) % words;
             let mask = if step == 0 { u64::MAX << bit } else { u64::MAX };

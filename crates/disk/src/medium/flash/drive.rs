@@ -1,6 +1,6 @@
-//! A solid-state disk at work: its commands from the host's to their completion. What each
-//! part does is told where it is: [dies](super::dies), [link](super::link),
-//! [writes](super::writes), [pages](super::pages).
+//! A solid-state disk at work: its commands from submission to completion. The
+//! parts are described in their modules: [dies](super::dies),
+//! [link](super::link), [writes](super::writes), [pages](super::pages).
 
 use super::dies::{Dies, Ended, Unit, UnitKind};
 use super::events::{Event, Events};
@@ -21,16 +21,16 @@ use std::ops::Range;
 /// Sectors of a logical page.
 const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES;
 
-/// A command under way.
+/// A command in progress.
 #[derive(Debug, Clone, Copy)]
 struct Flight {
     command: Command,
-    /// Reads that have not come, and when the last that came was with the host.
+    /// The number of pending reads, and the time at which the last finished one was with the host.
     pending: u32,
     end: u64,
-    /// Pages of a write that are in the buffer, or were.
+    /// The number of a write's pages that are in the buffer, or were.
     taken: u32,
-    /// While no command uses this place: the next place that none uses.
+    /// The next free slot, while no command uses this one.
     next: u32,
 }
 
@@ -41,21 +41,21 @@ impl Flight {
     }
 }
 
-/// Whether it is no queued command of SATA: a flush, and the `DATA SET MANAGEMENT` that trims
-/// (Linux drivers/ata/libata-scsi.c, `ata_scsi_write_same_xlat`; that command's queued form is rare,
-/// and Linux does not use it with many of the drives that say they have it).
+/// Whether it is a command that SATA does not queue: a flush, and the `DATA SET MANAGEMENT` that
+/// trims (Linux drivers/ata/libata-scsi.c, `ata_scsi_write_same_xlat`; that command's queued form
+/// is rare, and Linux does not use it with many of the drives that say they have it).
 fn stands_alone(kind: CommandKind) -> bool {
     matches!(kind, CommandKind::Flush | CommandKind::Discard)
 }
 
-/// A solid-state disk at work.
+/// The mechanism of a solid-state disk.
 #[derive(Debug, Clone)]
 pub(crate) struct FlashDisk {
     numbers: Parameters,
-    /// What the firmware takes for a write, a flush and a discard.
+    /// The firmware's time for a write, a flush and a discard.
     overhead: u64,
     discard: u64,
-    /// No buffer: a write is complete when it is programmed.
+    /// Whether there is no buffer, so that a write is complete when it is programmed.
     writes_through: bool,
     link: Link,
     dies: Box<Dies>,
@@ -64,16 +64,18 @@ pub(crate) struct FlashDisk {
     unused: u32,
     in_flight: u32,
     events: Events,
-    /// Writes that wait for the buffer, and reads that may not pass them.
+    /// The writes that wait for the buffer, and reads that may not pass them.
     waiting: VecDeque<u32>,
-    /// Commands that wait for an epoch, in its order.
+    /// The commands that wait for an epoch, in its order.
     epochs: VecDeque<(u32, u32)>,
-    /// Commands before which one of SATA stands that [stands alone](stands_alone), or that do.
+    /// The commands that wait for one of SATA that [stands alone](stands_alone), and those that
+    /// do so themselves.
     door: VecDeque<Command>,
     is_barred: bool,
-    /// When the last flush that had something to do has ended.
+    /// The end of the last flush that had work to do.
     flushed: u64,
-    /// When the cache of one bit is emptied, if nothing comes before; and that it is.
+    /// The time at which the cache of one bit is emptied, if nothing comes before; and whether that
+    /// is in progress.
     idle_at: u64,
     folds: bool,
     units: Vec<Unit>,
@@ -109,7 +111,7 @@ impl FlashDisk {
         self.events.push(at, event);
     }
 
-    /// Lets in what no command of SATA stands before that stands alone.
+    /// Admits the commands that no longer wait for one of SATA that stands alone.
     fn open_door(&mut self, now: u64) {
         while let Some(&command) = self.door.front() {
             let alone = stands_alone(command.kind);
@@ -150,7 +152,7 @@ impl FlashDisk {
                 let pages = flight.pages();
                 self.overhead + self.numbers.page_overhead.0 * (pages.end - pages.start)
             }
-            // No command at all: the host knows that there is nothing to flush.
+            // With protection no command is sent: the host knows that there is nothing to flush.
             CommandKind::Flush if self.numbers.protected => 0,
             CommandKind::Flush | CommandKind::Discard => self.overhead,
         };
@@ -161,7 +163,7 @@ impl FlashDisk {
         self.push(taken + firmware, event);
     }
 
-    /// A command has passed the controller.
+    /// Handles a command that has passed the controller.
     fn ready(&mut self, now: u64, slot: u32) {
         let flight = self.flights[slot as usize];
         match flight.command.kind {
@@ -176,7 +178,7 @@ impl FlashDisk {
             }
             CommandKind::Flush => self.flush(now, slot),
             CommandKind::Discard => {
-                // Parts of pages stay.
+                // Pages that are covered in part are kept.
                 let first = flight.command.start.0.div_ceil(PAGE_SECTORS);
                 let end = flight.command.end() / PAGE_SECTORS;
                 self.writes.trim(first, end.max(first));
@@ -185,7 +187,7 @@ impl FlashDisk {
         }
     }
 
-    /// Begins the reads of a command's pages, those of one page of flash as one.
+    /// Begins the reads of a command's pages; those within one page of flash are one read.
     fn read(&mut self, now: u64, slot: u32) {
         let Command { start, count, .. } = self.flights[slot as usize].command;
         let end = start.0 + count.0;
@@ -210,7 +212,7 @@ impl FlashDisk {
         self.came(now, slot, 0);
     }
 
-    /// Reads so much of the page of flash in which a page lies.
+    /// Reads so many bytes of the page of flash in which a page lies.
     fn read_page(&mut self, now: u64, slot: u32, (page, location): (u64, Location), bytes: u64) {
         let dies = self.numbers.dies as u64;
         let die = if location.together {
@@ -226,7 +228,7 @@ impl FlashDisk {
         }
     }
 
-    /// So many bytes for a command came from a die, or were nowhere.
+    /// Counts bytes for a command that came from a die, or of pages that are not mapped.
     fn came(&mut self, now: u64, slot: u32, bytes: u64) {
         let flight = &mut self.flights[slot as usize];
         flight.pending -= 1;
@@ -243,7 +245,8 @@ impl FlashDisk {
         }
     }
 
-    /// A write's data are in the drive. What it leaves of its first and last page is read.
+    /// Handles a write whose data have arrived; the rest of a partly covered first or last
+    /// page is read.
     fn arrived(&mut self, now: u64, slot: u32) {
         let flight = self.flights[slot as usize];
         let pages = flight.pages();
@@ -260,7 +263,7 @@ impl FlashDisk {
         self.came(now, slot, 0);
     }
 
-    /// A write wants into the buffer.
+    /// Queues a write for the buffer.
     fn admit(&mut self, now: u64, slot: u32) {
         self.waiting.push_back(slot);
         if self.waiting.len() == 1 {
@@ -268,7 +271,7 @@ impl FlashDisk {
         }
     }
 
-    /// Lets in what waits for the buffer, page by page, as far as there is room.
+    /// Admits waiting commands to the buffer, page by page, as far as there is room.
     fn admit_all(&mut self, now: u64) {
         while let Some(&slot) = self.waiting.front() {
             let flight = self.flights[slot as usize];
@@ -286,7 +289,7 @@ impl FlashDisk {
             self.program(now);
             if first + count < end {
                 self.flights[slot as usize].taken += count as u32;
-                // A unit that is not full must not keep the buffer full.
+                // An incomplete unit must not keep the buffer full.
                 if !self.writes.is_programming() {
                     self.writes.close(&mut self.units);
                     self.program(now);
@@ -304,7 +307,7 @@ impl FlashDisk {
         }
     }
 
-    /// Gives the units that were made to the dies.
+    /// Passes new units to the dies.
     fn program(&mut self, now: u64) {
         let mut units = std::mem::take(&mut self.units);
         for unit in units.drain(..) {
@@ -322,12 +325,12 @@ impl FlashDisk {
             self.wait_for_programs(now, slot, self.numbers.flush.0);
             self.program(now);
         } else {
-            // Nothing came since the last flush, which may not have written its map yet.
+            // Nothing was written since the last flush, which may still be writing its map.
             self.push(self.flushed.max(now), Event::Done(slot));
         }
     }
 
-    /// Completes a command when all that was taken into the buffer is programmed, and
+    /// Completes a command when everything taken into the buffer has been programmed, and
     /// `time` has passed.
     fn wait_for_programs(&mut self, now: u64, slot: u32, time: u64) {
         match self.writes.end_epoch(&mut self.units) {
@@ -339,13 +342,13 @@ impl FlashDisk {
         }
     }
 
-    /// All that a command waits for is on the medium at this time.
+    /// Completes a command whose awaited data are on the medium at this time.
     fn flushed(&mut self, at: u64, slot: u32) {
         self.flushed = self.flushed.max(at);
         self.push(at, Event::Done(slot));
     }
 
-    /// A unit is programmed: its room in the buffer is free, and flushes may end.
+    /// Handles a programmed unit: its room in the buffer is free, and flushes may end.
     fn programmed(&mut self, now: u64, unit: Unit) {
         if let UnitKind::Copies { .. } = unit.kind {
             if self.folds && self.writes.fold(&mut self.units) {
@@ -444,7 +447,7 @@ impl Mechanism for FlashDisk {
     }
 
     fn leap(&mut self, _surface: &Surface, _sector: Sectors) {
-        // The time at which it would have emptied its cache may be past.
+        // The time at which it would have emptied its cache may have passed.
         self.idle_at = u64::MAX;
     }
 

@@ -1,28 +1,28 @@
-//! What happens next in a solid-state disk.
+//! The events of a solid-state disk.
 //!
-//! Most events come in the order in which they are foreseen: commands leave the firmware as
-//! they came, and the link carries one after the other. Such kinds of events have a queue of
-//! their own each, which is cheaper than a heap; what does not fit behind its queue's last
-//! goes to the heap. Of events at one time the order is fixed.
+//! Most events come in the order in which they are foreseen: commands leave the firmware as they
+//! came, and the link carries one after the other. Each such kind of event has a queue of its own,
+//! which is cheaper than a heap; an event earlier than the last of its queue goes to the heap. The
+//! order of events at the same time is fixed.
 
 use crate::medium::Inside;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// What happens at a time: to a command, or at a die.
+/// An event of a command, or of a die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
-    /// A read is with the host.
+    /// A read's data have reached the host.
     Sent(u32),
-    /// A command that is no read is complete.
+    /// A command other than a read is complete.
     Done(u32),
-    /// A write's data are in the drive.
+    /// A write's data have reached the drive.
     Arrived(u32),
     /// A read has passed the controller.
     Read(u32),
-    /// Another command has passed the controller.
+    /// A command other than a read has passed the controller.
     Ready(u32),
-    /// A die has ended something.
+    /// A die has ended a stage.
     Die(u32),
 }
 
@@ -51,7 +51,7 @@ impl Events {
         }
     }
 
-    /// Commands with the controller and on the link.
+    /// The number of commands with the controller and on the link.
     pub(super) fn inside(&self) -> Inside {
         let [sent, done, arrived, read] = [0, 1, 2, 3].map(|queue: usize| self.queues[queue].len());
         let mut inside = Inside {
@@ -69,7 +69,7 @@ impl Events {
         inside
     }
 
-    /// When the next one is due; `u64::MAX` for never.
+    /// The time of the next event; `u64::MAX` for never.
     #[inline]
     pub(super) fn next(&self) -> u64 {
         let heap = self.heap.peek().map_or(u64::MAX, |event| event.0.0);
@@ -77,7 +77,7 @@ impl Events {
         self.queues.iter().map(first).fold(heap, u64::min)
     }
 
-    /// Takes the next one that is due at `now`, with its time.
+    /// Takes the next event that is due at `now`, with its time.
     #[inline]
     pub(super) fn pop(&mut self, now: u64) -> Option<(u64, Event)> {
         let next = self.next();

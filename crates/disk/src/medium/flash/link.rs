@@ -3,9 +3,9 @@
 //! - **PCI Express** carries data in packets, in both directions at a time. A lane's bits are 8 of
 //!   10 up to generation 2, and 128 of 130 from generation 3 on, less a block in 371 that keeps the
 //!   clocks together (a SKP ordered set every 370 to 375 blocks). A packet has 8 bytes of framing,
-//!   sequence number and LCRC, and a header of 16 where it has an address of 64 bits, else of 12. It
-//!   is acknowledged in the other direction, with 8 bytes. (PCI Express base specifications 1.0 to
-//!   5.0; Intel's application notes 456 and 829 on what of this is overhead, and in which direction.)
+//!   sequence number and LCRC, and a header of 16 where it has an address of 64 bits, else of 12.
+//!   It is acknowledged in the other direction, with 8 bytes. (PCI Express base specifications 1.0
+//!   to 5.0; Intel's application notes 456 and 829 on the overhead and its direction.)
 //! - **To the host** data go in writes to memory, whose receiver also gives credits back, with 8
 //!   bytes more. **To the drive** they come as completions of the drive's reads, of which each asks
 //!   for 512 bytes (the default of Linux, by `lspci`). That request is a packet too, without data.
@@ -15,47 +15,47 @@
 //! - **SATA** carries data in one direction at a time: at 6 Gb/s 8 bits of 10, in frames of 8192
 //!   bytes with 16 more (start, header, CRC, end; Serial ATA revision 3.0).
 
-/// Bytes a second that a lane carries by generation, of which there is no 0; the overhead of
-/// packets is included.
+/// The bytes per second of a lane by generation, starting with an unused 0; the overhead of packets
+/// is among them.
 const LANE: [f64; 6] = [0.0, 250e6, 500e6, 982.0e6, 1963.9e6, 3927.8e6];
 
-/// The greatest payload of a packet by generation, in bytes.
+/// The largest payload of a packet by generation, in bytes.
 const PAYLOAD: [f64; 6] = [1.0, 256.0, 256.0, 256.0, 512.0, 512.0];
 
-/// What a packet has beside its payload, in bytes: a completion, and what has an address.
+/// The bytes of a packet beside its payload: for a completion, and for a packet with an address.
 const COMPLETION: f64 = 20.0;
 const ADDRESSED: f64 = 24.0;
 
-/// An acknowledgement in bytes, or an update of credits.
+/// The size of an acknowledgement or an update of credits, in bytes.
 const ANSWER: f64 = 8.0;
 
-/// For so many bytes a drive asks at a time.
+/// The bytes that a drive requests at a time.
 const REQUEST: f64 = 512.0;
 
-/// Bytes of data a second on SATA at 6 Gb/s.
+/// The bytes of data per second on SATA at 6 Gb/s.
 const SATA: f64 = 600e6 * 8192.0 / (8192.0 + 16.0);
 
 /// The last generation of PCI Express that is known.
 pub(super) const GENERATIONS: usize = LANE.len() - 1;
 
-/// The controller and the link. Data pass the wire and the drive's own part of it, each of which
-/// has its rate; answers take the wire alone.
+/// The controller and the link. Data pass the wire and the drive's own part, each with its rate;
+/// answers take only the wire.
 #[derive(Debug, Clone)]
 pub(super) struct Link {
-    /// When wire and drive are free, in and out: on SATA these are one.
+    /// The times at which wire and drive are free, in and out: on SATA these are one.
     free: [[u64; 2]; 2],
     pub(super) is_half_duplex: bool,
-    /// Nanoseconds for a byte: on the wire in and out, and in the drive.
+    /// The nanoseconds per byte on the wire in and out, and in the drive.
     wire: [f64; 2],
     drive: f64,
-    /// What a byte in one direction takes of the wire in the other.
+    /// The time of the wire in the other direction that a byte takes.
     other: [f64; 2],
     pub(super) controller_free: u64,
 }
 
 impl Link {
-    /// A link of a generation of PCI Express with so many lanes, or of SATA if that is 0, to a
-    /// drive that is rated for so many bytes a second.
+    /// Creates a link of a generation of PCI Express with so many lanes, or of SATA if that is 0,
+    /// to a drive that is rated for so many bytes per second.
     pub(super) fn new(generation: usize, lanes: u32, rated: f64) -> Self {
         let raw = LANE[generation] * f64::from(lanes);
         let payload = PAYLOAD[generation];
@@ -81,7 +81,8 @@ impl Link {
         }
     }
 
-    /// So many bytes cross it, from `now` at the earliest; 0 is in, 1 is out.
+    /// Transfers so many bytes, from `now` at the earliest; direction 0 is in, 1 is out.
+    /// Returns the end.
     pub(super) fn transfer(&mut self, now: u64, direction: usize, bytes: u64) -> u64 {
         let bytes = bytes as f64;
         if !self.is_half_duplex {
@@ -92,7 +93,7 @@ impl Link {
         self.pass(now, direction, times)
     }
 
-    /// It is busy for so long in a direction.
+    /// Keeps a direction busy for so long. Returns the end.
     pub(super) fn occupy(&mut self, now: u64, direction: usize, time: u64) -> u64 {
         self.pass(now, direction, [time; 2])
     }

@@ -1,67 +1,67 @@
-//! The pages of a drive of any size, of which a sample is kept.
+//! The map of a drive of any size, kept for a sample of its pages.
 //!
-//! A map of each page of a large drive would need gigabytes. Of a drive with more than
-//! [`SAMPLE`] pages of 4 KiB, every n-th page is kept, `n` odd, so that a stride of a
-//! power of two meets all of them in turn; the physical pages are as many times fewer. All
-//! shares stay what they are: of any region the same share is kept, whether it is the whole
-//! drive or a file on it, and a region's pages are overwritten in the sample as often as
-//! in the drive. What a write costs is therefore read off the sample, with an error that is
-//! that of a drive with as many pages.
+//! A map of each page of a large drive would need gigabytes. Of a drive with more than [`SAMPLE`]
+//! pages of 4 KiB, every n-th page is kept, `n` odd, so that a stride of a power of two meets all
+//! of them in turn; the physical pages are as many times fewer. All shares are preserved: of any
+//! region the same share is kept, whether it is the whole drive or a file on it, and a region's
+//! pages are overwritten in the sample as often as in the drive. The cost of a write is therefore
+//! taken from the sample, with the error of a drive with as many pages.
 //!
-//! - **Copies.** What victims of the sample cost is owed, and each page that the host writes
-//!   pays a [`LEAK`]-th of what is owed. That sum is what victims cost, spread over as many
-//!   pages as the sample stands for. Trimming takes its share from what is owed.
-//! - **Places.** Pages that one command wrote together share pages of flash, which lie on
-//!   the dies in turn. A page that was written alone lies on a die of its own, drawn by a
-//!   hash of the page and of the place that its sample page has now: who writes it anew moves
-//!   it. Which kind a page is, is known of the sample page before it.
+//! - **Copies.** The copies for victims of the sample are added to a debt, and each page that the
+//!   host writes pays a [`LEAK`]-th of it. In sum that is the cost of the victims, spread over as
+//!   many pages as the sample stands for. Trimming reduces the debt by its share.
+//! - **Places.** Pages that one command wrote together share pages of flash, which lie on the dies
+//!   in turn. A page that was written alone lies on a die of its own, drawn by a hash of the page
+//!   and of the present place of its sample page, so that rewriting moves it. Which of the two
+//!   kinds a page is, is known from the preceding sample page.
 
 use super::parameters::Parameters;
 use super::translation::{Shape, State, Translation};
 use raidlab_random::Stream;
 
-/// Bytes of a logical page.
+/// The bytes of a logical page.
 pub(super) const PAGE_BYTES: u64 = 4096;
 
-/// Pages that are kept at most: 9 MB of tables. By `cargo run --release -p raidlab-disk
-/// --example flash`, write amplification is then within 2.1 % of theory, as it is with
-/// 16 times as many.
+/// The largest number of pages that are kept: 9 MB of tables. By
+/// `cargo run --release -p raidlab-disk --example flash`, write amplification is then within 2.1 %
+/// of theory, as it is with 16 times as many.
 pub const SAMPLE: u64 = 1 << 20;
 
-/// Pages of a block of the sample, where it has a thousand such blocks.
+/// The pages of a block of the sample, where it has a thousand such blocks.
 const BLOCK_PAGES: u64 = 256;
 
-/// What is owed is paid in so many parts, as a power of two: many blocks' worth, as victims
-/// are collected when the host's next block is opened, several at once.
+/// The inverse of the part of the debt that a page pays, as a power of two: many blocks' worth,
+/// since victims are collected when the host's next block is opened, several at once.
 const LEAK: u32 = 13;
 
-/// Copies are owed in parts of so many for each, as a power of two.
+/// The parts into which a copy is divided in the debt, as a power of two.
 pub(super) const PART: u32 = 16;
 
-/// Where a logical page lies in flash.
+/// The location of a logical page in flash.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Location {
-    /// It shares a page of flash with those that were written with it.
+    /// Whether it shares a page of flash with those written with it.
     pub(super) together: bool,
-    /// A number that is drawn anew with each place.
+    /// A number that changes with each place.
     pub(super) hash: u64,
 }
 
-/// The map of a drive.
+/// The map of a drive's pages.
 #[derive(Debug, Clone)]
 pub(super) struct Pages {
-    /// The number of the drive's logical pages, kept or not.
+    /// The number of the drive's logical pages, including those not kept.
     count: u64,
-    /// One logical page in so many is kept in the map, and stands for the others.
+    /// The sampling interval: one logical page in so many is kept in the map, and stands
+    /// for the others.
     every: u64,
     translation: Translation,
-    /// A bit for each kept page: it was written together with its neighbours.
+    /// A bit for each kept page: whether it was written together with its neighbours.
     together: Vec<u64>,
-    /// Copies that the sample made and nobody has paid, in parts.
+    /// The debt of copies that the sample made, in parts.
     owed: u64,
-    /// What each page pays, in parts.
+    /// The copies that each page pays for, in parts.
     rate: u64,
-    /// The last write mapped a page that was not mapped.
+    /// Whether the last write mapped a page that was not mapped before.
     grows: bool,
     random: Stream,
 }
@@ -71,7 +71,7 @@ impl Pages {
         Self::sampled(bytes, SAMPLE, parameters, random)
     }
 
-    /// As [`Self::new`] with `sample` pages at most.
+    /// Creates a map as [`Self::new`] does, with `sample` pages at most.
     fn sampled(bytes: u64, sample: u64, parameters: &Parameters, mut random: Stream) -> Self {
         let count = bytes.div_ceil(PAGE_BYTES).max(1);
         let every = match count.div_ceil(sample) {
@@ -85,7 +85,7 @@ impl Pages {
         let victims = parameters.victims.unwrap_or_default();
         let rate = match state {
             State::Steady => {
-                // A small share of spare blocks is rounded up to those that collecting needs.
+                // A small share of spare blocks is rounded up to the number that collecting needs.
                 let places = f64::from(shape.blocks) * f64::from(shape.block_pages);
                 let share = (places / f64::from(shape.pages)).max(parameters.over_provisioning);
                 let copies = Translation::amplification(share) - 1.0;
@@ -121,7 +121,7 @@ impl Pages {
         from as u32..to as u32
     }
 
-    /// The host writes pages `first` to before `end` with one command.
+    /// Writes pages `first` to before `end` by one command of the host.
     #[inline]
     pub(super) fn write(&mut self, first: u64, end: u64, together: bool) {
         for page in self.kept(first, end) {
@@ -140,7 +140,7 @@ impl Pages {
         }
     }
 
-    /// Pages `first` to before `end` need not be kept, and of what is owed not their share.
+    /// Trims pages `first` to before `end`, and their share of the debt.
     pub(super) fn trim(&mut self, first: u64, end: u64) {
         let before = u128::from(self.translation.mapped().max(1));
         for page in self.kept(first, end) {
@@ -151,7 +151,7 @@ impl Pages {
         self.rate = self.owed >> LEAK;
     }
 
-    /// Where a page lies, if anywhere.
+    /// The location of a page, if it is mapped.
     #[inline]
     pub(super) fn location(&self, page: u64) -> Option<Location> {
         let kept = (page.min(self.count - 1) / self.every) as u32;
@@ -164,23 +164,23 @@ impl Pages {
         })
     }
 
-    /// What a page from the host pays for copies, in parts of 2^-[`PART`] pages.
+    /// The copies that a page from the host pays for, in parts of 2^-[`PART`] pages.
     #[inline]
     pub(super) fn copies(&self) -> u64 {
         self.rate
     }
 
-    /// Bytes of the logical pages that are mapped.
+    /// The bytes of the logical pages that are mapped.
     pub(super) fn mapped(&self) -> u64 {
         u64::from(self.translation.mapped()) * self.every * PAGE_BYTES
     }
 
-    /// Bytes of all logical pages.
+    /// The bytes of all logical pages.
     pub(super) fn size(&self) -> u64 {
         self.count * PAGE_BYTES
     }
 
-    /// Whether the last write went where nothing was.
+    /// Whether the last write mapped a page that was not mapped before.
     pub(super) fn grows(&self) -> bool {
         self.grows
     }

@@ -1,4 +1,4 @@
-//! The numbers of a solid-state disk, and what preset files call them.
+//! The parameters of a solid-state disk, and their names in preset files.
 
 use super::link::GENERATIONS;
 use super::translation::State;
@@ -7,73 +7,73 @@ use crate::medium::Number;
 use crate::medium::parameters::{DiskParameters, ParameterError, check};
 use raidlab_units::{Bytes, BytesPerSecond, Nanos};
 
-/// Numbers of a solid-state disk.
+/// Parameters of a solid-state disk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameters {
-    /// Dies that work side by side, 1 to 4096.
+    /// The number of dies that work in parallel, 1 to 4096.
     pub dies: usize,
-    /// Channels that the dies share, the first die on the first channel.
+    /// The number of channels that the dies share, the first die on the first channel.
     pub channels: usize,
-    /// The rate at which a channel carries data.
+    /// The data rate of a channel.
     pub channel_rate: BytesPerSecond,
-    /// A page of one plane: whole logical pages of 4 KiB.
+    /// The size of a page of one plane: whole logical pages of 4 KiB.
     pub page: Bytes,
-    /// Planes of a die, whose pages are programmed together.
+    /// The number of planes of a die, whose pages are programmed together.
     pub planes: u32,
-    /// Bits of a cell, 1 to 4, which are programmed together.
+    /// The number of bits in a cell, 1 to 4, which are programmed together.
     pub bits: u32,
-    /// How long sensing the quickest kind of page takes.
+    /// The time of sensing the fastest kind of page.
     pub read: Nanos,
-    /// What each further level takes that is sensed.
+    /// The additional time of each further sensing level.
     pub read_step: Nanos,
-    /// How long programming a unit takes: all planes, all bits.
+    /// The time of programming a unit: all planes, all bits.
     pub program: Nanos,
-    /// How long erasing a block takes.
+    /// The time of erasing a block.
     pub erase: Nanos,
-    /// What a die programs between two erasures.
+    /// The bytes that a die programs between two erasures.
     pub block: Bytes,
-    /// How long interrupting a program or an erasure takes.
+    /// The time of interrupting a program or an erasure.
     pub suspend: Nanos,
-    /// Reads that may go before work which a die has begun or could begin.
+    /// The number of reads that may go before work which a die has begun or could begin.
     pub suspend_reads: u32,
-    /// What a read waits in the controller before its die.
+    /// The time of a read in the controller before its die.
     pub read_overhead: Nanos,
-    /// What a write waits in the controller for each of its pages.
+    /// The time of a write in the controller for each of its pages.
     pub page_overhead: Nanos,
-    /// How long the controller is busy with a command and takes no other.
+    /// The time for which a command occupies the controller.
     pub command: Nanos,
-    /// How long the link is busy with a command beside its data.
+    /// The time for which a command occupies the link beside its data.
     pub link_command: Nanos,
-    /// The generation of PCI Express, 0 for SATA.
+    /// The generation of PCI Express; 0 for SATA.
     pub generation: usize,
-    /// How many lanes of PCI Express the drive has.
+    /// The number of lanes of PCI Express.
     pub lanes: u32,
     /// Whether reads go before writes that wait for the buffer.
     pub reads_pass: bool,
-    /// Whether what the buffer holds survives the loss of power.
+    /// Whether the buffer's contents survive the loss of power.
     pub protected: bool,
-    /// What a flush takes beside the programs that it waits for.
+    /// The time of a flush beside the programs that it waits for.
     pub flush: Nanos,
-    /// Physical pages for each logical one, 1 to 16.
+    /// The number of physical pages for each logical one, 1 to 16.
     pub over_provisioning: f64,
-    /// How the block is chosen whose valid pages are copied before it is erased.
+    /// The choice of the block whose valid pages are copied before it is erased.
     pub victims: Option<Victims>,
-    /// Copies are made when so many are owed; 0 spreads them evenly over writes.
+    /// The amount of owed copies at which they are made; 0 spreads them evenly over writes.
     pub burst: Bytes,
-    /// What the cache of one bit a cell always holds.
+    /// The fixed part of the cache of one bit a cell, bytes.
     pub slc: Bytes,
-    /// What it holds more on an empty drive, shrinking to none on a full one.
+    /// The additional part of that cache on an empty drive, shrinking to none on a full one, bytes.
     pub slc_dynamic: Bytes,
-    /// How long programming one bit a cell takes: a page of each plane.
+    /// The time of programming one bit a cell: a page of each plane.
     pub slc_program: Nanos,
-    /// How long the drive has nothing to do before it empties that cache.
+    /// The idle time after which the drive empties that cache.
     pub slc_idle: Nanos,
-    /// What it went through before the first command; a suite says it, not the preset.
+    /// The drive's history before the first command; set by a suite, not by the preset.
     pub state: State,
 }
 
 impl Parameters {
-    /// Names of the numbers in preset files.
+    /// The names of the parameters in preset files.
     pub(super) const NAMES: &'static [&'static str] = &[
         "flash_dies",
         "flash_channels",
@@ -106,7 +106,7 @@ impl Parameters {
         "flash_slc_idle_ms",
     ];
 
-    /// Numbers that no disk has, for a reader of presets to replace.
+    /// Invalid parameters, which a reader of presets replaces.
     pub(super) const BLANK: Self = Self {
         dies: 0,
         channels: 0,
@@ -140,7 +140,7 @@ impl Parameters {
         state: State::Filled,
     };
 
-    /// Sets a number by its name; false if there is none of that name.
+    /// Sets a parameter by its name; returns false if there is none of that name.
     pub(super) fn set_number(&mut self, name: &str, value: Number) -> bool {
         let count = |number: Number| u32::try_from(number.whole()).unwrap_or(u32::MAX);
         let size = |number: Number| Bytes(number.whole());
@@ -182,7 +182,7 @@ impl Parameters {
         true
     }
 
-    /// The first number that no solid-state disk can have.
+    /// Checks the parameters; the error names the first invalid one.
     pub(super) fn check(&self, disk: &DiskParameters) -> Result<(), ParameterError> {
         self.check_chips()?;
         check(&[
@@ -224,7 +224,7 @@ impl Parameters {
         ])
     }
 
-    /// The first number of the chips that none can have.
+    /// Checks the parameters of the chips; the error names the first invalid one.
     fn check_chips(&self) -> Result<(), ParameterError> {
         check(&[
             (
@@ -265,7 +265,7 @@ impl Parameters {
         ])
     }
 
-    /// How long each thing takes that a chip, the drive or its link does.
+    /// All times of the chips, the drive and its link.
     fn times(&self) -> [Nanos; 10] {
         [
             self.read,
@@ -281,19 +281,19 @@ impl Parameters {
         ]
     }
 
-    /// What a unit holds; one that is `cached` has one bit in a cell.
+    /// The bytes of a unit; a `cached` one has one bit in a cell.
     pub(super) fn unit_bytes(&self, cached: bool) -> u64 {
         let bits = if cached { 1 } else { u64::from(self.bits) };
         self.page.0 * u64::from(self.planes) * bits
     }
 
-    /// How long a kind of page takes to be sensed: that of bit 0 needs one level, each
-    /// further bit twice as many as the one before.
+    /// The time of sensing a kind of page: that of bit 0 needs one level, each further bit twice as
+    /// many as the one before.
     pub(super) fn sense_time(&self, bit: u32) -> u64 {
         self.read.0 + self.read_step.0 * ((1 << bit) - 1)
     }
 
-    /// How long so many bytes take on a channel.
+    /// The time of a transfer of so many bytes on a channel.
     pub(super) fn channel_time(&self, bytes: u64) -> u64 {
         (bytes as f64 / self.channel_rate.0 * 1e9) as u64
     }

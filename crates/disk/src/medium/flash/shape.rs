@@ -1,26 +1,26 @@
-//! How many pages and blocks a drive of flash has.
+//! The numbers of pages and blocks of a flash drive.
 
-/// No page, no place or no block.
+/// The value for no page, no place or no block.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Blocks beside those of the logical pages without which collecting cannot go on: two
-/// open, two free.
+/// The fewest blocks beside those of the logical pages: collecting needs two open and
+/// two free ones.
 const SPARE_BLOCKS: u32 = 4;
 
-/// How many pages and blocks there are.
+/// The numbers of pages and blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Logical pages, at least 1.
+    /// The number of logical pages, at least 1.
     pub pages: u32,
-    /// Pages of a block: a power of two.
+    /// The number of pages in a block, a power of two.
     pub block_pages: u32,
-    /// Blocks, at least four more than the logical pages fill.
+    /// The number of blocks, at least four more than the logical pages fill.
     pub blocks: u32,
 }
 
 impl Shape {
-    /// So many logical pages on `over_provisioning` times as many physical ones, in blocks
-    /// of `block_pages`, which is rounded up to a power of two.
+    /// Creates a shape of so many logical pages on `over_provisioning` times as many physical ones,
+    /// in blocks of `block_pages`, which is rounded up to a power of two.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,

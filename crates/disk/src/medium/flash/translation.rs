@@ -1,20 +1,19 @@
-//! The translation layer of a solid-state disk: which page of flash holds which logical
-//! page, and what collecting garbage costs. It is a data structure without time.
+//! The translation layer of a solid-state disk: the places of logical pages in flash, and the cost
+//! of garbage collection. It is a data structure without time.
 //!
-//! Flash cannot be overwritten. A page that is written anew goes to the next free place of
-//! an open block, and where it was before becomes stale. When free blocks run out, a closed
-//! block is the *victim*: its valid pages are copied into another open block, and it is
-//! erased. Pages copied for each page written, plus one, are the *write amplification*.
+//! Flash cannot be overwritten. A rewritten page goes to the next free place of an open block, and
+//! its old place becomes stale. When free blocks run out, a closed block is the *victim*: its valid
+//! pages are copied into another open block, and it is erased. Pages copied for each page written,
+//! plus one, are the *write amplification*.
 //!
 //! 1. Host writes and copies have an open block each. A block that is full is closed.
-//! 2. Before the host's next block is opened, victims are collected until two blocks are
-//!    free: one for the host, one for copies. Who is the victim is a choice of the
-//!    [registry](super::victims).
-//! 3. The host's block is the least worn free one, that of copies the most worn. When the
-//!    most worn block has been erased more than [`WEAR_SPREAD`] times oftener than the least
-//!    worn closed one, that one is collected too, so that data which nobody changes move to
-//!    worn blocks.
-//! 4. A trimmed page is mapped nowhere and costs nothing to collect.
+//! 2. Before the host's next block is opened, victims are collected until two blocks
+//!    are free: one for the host, one for copies. The victim is chosen by an entry
+//!    of the [registry](super::victims).
+//! 3. The host's block is the least worn free one, that of copies the most worn. When the most worn
+//!    block has been erased more than [`WEAR_SPREAD`] times more often than the least worn closed
+//!    one, that one is collected too, so that unchanging data move to worn blocks.
+//! 4. A trimmed page is not mapped and costs nothing to collect.
 //!
 //! Blocks are kept in lists by their number of valid pages, so that the greedy victim is
 //! found at once. A page takes four bytes in the map and, with over-provisioning, a little
@@ -33,24 +32,24 @@ pub use super::shape::Shape;
 use super::victims::{Closed, Victims};
 use raidlab_random::Stream;
 
-/// By so many erasures the most worn block may be ahead of the least worn closed one
+/// The number of erasures by which the most worn block may be ahead of the least worn closed one
 /// before that is moved: a thirtieth of the 3000 that blocks of TLC flash are rated for.
 pub const WEAR_SPREAD: u32 = 100;
 
-/// What a drive went through before the first command.
+/// The history of a drive before the first command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum State {
-    /// The drive is erased: nothing was ever written to it.
+    /// The drive is erased and was never written.
     Fresh,
     /// Every page was written once, in ascending order.
     #[default]
     Filled,
-    /// After random writes of single pages for so long that nothing changes any more.
+    /// Single pages were written at random until the drive's state was stationary.
     Steady,
 }
 
 impl State {
-    /// Every state with its name in files.
+    /// All states with their names in files.
     pub const ALL: [(Self, &'static str); 3] = [
         (Self::Fresh, "fresh"),
         (Self::Filled, "filled"),
@@ -64,7 +63,7 @@ impl State {
     }
 }
 
-/// What has been done so far, in pages and blocks.
+/// The counts of pages and blocks so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Pages that the host wrote.
@@ -88,11 +87,11 @@ pub struct Translation {
     shape: Shape,
     shift: u32,
     victims: Victims,
-    /// Of each logical page its place: block and page in it.
+    /// The place of each logical page: block and page in it.
     map: Vec<u32>,
-    /// Of each place the logical page that it holds validly.
+    /// The logical page that is validly at each place.
     owner: Vec<u32>,
-    /// Valid pages of each block.
+    /// The number of valid pages in each block.
     valid: Vec<u32>,
     wear: Vec<u32>,
     /// The wear of the block that is worn most.
@@ -106,7 +105,7 @@ pub struct Translation {
 }
 
 impl Translation {
-    /// A drive in a state; `random` is drawn from for [`State::Steady`] alone.
+    /// Creates a drive in a state; `random` is used for [`State::Steady`] only.
     #[must_use]
     pub fn new(shape: Shape, victims: Victims, state: State, random: &mut Stream) -> Self {
         let places = shape.blocks as usize * shape.block_pages as usize;
@@ -137,8 +136,8 @@ impl Translation {
         new
     }
 
-    /// The share of a victim's pages that are valid under uniform random writes, where
-    /// there are `over_provisioning` times as many physical as logical pages; 1 without any.
+    /// The share of a victim's pages that are valid under uniform random writes, with
+    /// `over_provisioning` times as many physical as logical pages; 1 without any.
     #[must_use]
     pub fn valid_share(over_provisioning: f64) -> f64 {
         let mut share = 0.0_f64;
@@ -158,25 +157,25 @@ impl Translation {
         1.0 / (1.0 - Self::valid_share(over_provisioning))
     }
 
-    /// How many pages and blocks there are.
+    /// The numbers of pages and blocks.
     #[must_use]
     pub const fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// What has been done since the first state.
+    /// The counts since the first state.
     #[must_use]
     pub const fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Logical pages that are mapped.
+    /// The number of logical pages that are mapped.
     #[must_use]
     pub const fn mapped(&self) -> u32 {
         self.mapped
     }
 
-    /// Where a logical page lies, if anywhere.
+    /// The place of a logical page, if it is mapped.
     #[inline]
     #[must_use]
     pub fn place(&self, page: u32) -> Option<u32> {
@@ -184,7 +183,7 @@ impl Translation {
         (place != NONE).then_some(place)
     }
 
-    /// How often the least and the most worn block were erased.
+    /// The number of erasures of the least and the most worn block.
     #[must_use]
     pub fn wear(&self) -> (u32, u32) {
         let all = self.wear.iter().copied();
@@ -192,8 +191,8 @@ impl Translation {
         (least, all.max().unwrap_or(0))
     }
 
-    /// Writes a logical page; how many pages had to be copied for it. `random` is for
-    /// choices of victims that draw.
+    /// Writes a logical page, and returns how many pages had to be copied for it. `random` is for
+    /// random choices of victims.
     #[inline]
     pub fn write(&mut self, page: u32, random: &mut Stream) -> u32 {
         let mut copied = 0;
@@ -212,12 +211,12 @@ impl Translation {
         copied
     }
 
-    /// A logical page need not be kept.
+    /// Trims a logical page.
     pub fn trim(&mut self, page: u32) {
         self.forget(page);
     }
 
-    /// What a page held is stale.
+    /// Makes the old place of a page stale.
     #[inline]
     fn forget(&mut self, page: u32) {
         let place = std::mem::replace(&mut self.map[page as usize], NONE);
@@ -256,7 +255,7 @@ impl Translation {
             if most_worn { u32::MAX - wear } else { wear }
         };
         let index = match self.most_wear {
-            // A drive that is being filled: none is worn more than another.
+            // While a drive is being filled, no block is worn more than another.
             0 => self.free.len().checked_sub(1),
             _ => (0..self.free.len()).rev().min_by_key(wear),
         };
@@ -267,7 +266,7 @@ impl Translation {
         }
     }
 
-    /// Copies what is valid in a closed block and erases it; how many pages that were.
+    /// Copies the valid pages of a closed block and erases it. Returns the number of pages.
     fn collect(&mut self, victim: u32) -> u32 {
         self.closed.remove(victim, self.valid[victim as usize]);
         let mut left = self.valid[victim as usize];
@@ -294,7 +293,8 @@ impl Translation {
         copied
     }
 
-    /// Moves the least worn closed block if it is too far behind; how many pages that cost.
+    /// Moves the least worn closed block if it is too far behind. Returns the number
+    /// of pages copied.
     fn level_wear(&mut self) -> u32 {
         let closed = |block: &u32| self.closed.has(*block);
         let wear = |block: &u32| self.wear[*block as usize];
@@ -328,7 +328,7 @@ impl Translation {
             let other = random.below(last as u64 + 1);
             order.swap(last, usize::try_from(other).unwrap_or(0));
         }
-        // The oldest first. What rounding leaves over goes to the youngest that have room.
+        // The oldest come first. The remainder from rounding goes to the youngest that have room.
         let share = |age: u32| ((f64::from(age) + 0.5) / f64::from(closed) * exponent).exp();
         let mut counts: Vec<u32> = (0..closed)
             .rev()

@@ -1,28 +1,28 @@
-//! Whose pages are copied when a solid-state disk needs a free block: a registry of
-//! choices among the closed blocks.
+//! The choice of the block that is collected when a solid-state disk needs a free one: a
+//! registry of policies.
 
 use super::shape::{NONE, Shape};
 use raidlab_random::Stream;
 use std::collections::VecDeque;
 
-/// How the victim is chosen.
+/// The policy that chooses the victim among closed blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Victims {
-    /// The block with the fewest valid pages.
+    /// The victim is the block with the fewest valid pages.
     #[default]
     Greedy,
-    /// The block that was closed first.
+    /// The victim is the block that was closed first.
     Oldest,
-    /// Of ten drawn blocks the one with the fewest valid pages.
+    /// The victim is the one of ten drawn blocks with the fewest valid pages.
     BestOfTen,
-    /// Any closed block, drawn at random.
+    /// The victim is any closed block, drawn at random.
     Drawn,
 }
 
 impl Victims {
-    /// Every choice in the order of its number in preset files, with its name. Ten is the
-    /// number of blocks that MQSim's default draws for planes of about a thousand blocks
-    /// (the logarithm of their number, `GC_and_WL_Unit_Page_Level.cpp`).
+    /// All policies in the order of their numbers in preset files, with their names. Ten is the
+    /// number of blocks that MQSim's default draws for planes of about a thousand blocks (the
+    /// logarithm of their number, `GC_and_WL_Unit_Page_Level.cpp`).
     pub const ALL: [(Self, &'static str); 4] = [
         (Self::Greedy, "greedy"),
         (Self::Oldest, "oldest"),
@@ -30,13 +30,13 @@ impl Victims {
         (Self::Drawn, "drawn"),
     ];
 
-    /// The choice of a number in preset files.
+    /// The policy of a number in preset files.
     #[must_use]
     pub fn of_number(number: usize) -> Option<Self> {
         Self::ALL.get(number).map(|entry| entry.0)
     }
 
-    /// One of the closed blocks, of which there must be one.
+    /// Chooses one of the closed blocks, of which there must be at least one.
     pub(super) fn choose(self, closed: &mut Closed, random: &mut Stream) -> u32 {
         match self {
             Self::Greedy => closed.fewest(),
@@ -50,14 +50,14 @@ impl Victims {
     }
 }
 
-/// A closed block among those with as many valid pages.
+/// A closed block in the list of those with as many valid pages.
 #[derive(Debug, Clone, Copy)]
 struct Link {
     before: u32,
     after: u32,
-    /// Valid pages; [`NONE`] for blocks that are not closed.
+    /// The number of valid pages; [`NONE`] for blocks that are not closed.
     valid: u32,
-    /// Which one it was to be closed.
+    /// The serial number of its closing.
     serial: u32,
 }
 
@@ -67,9 +67,9 @@ pub(super) struct Closed {
     links: Vec<Link>,
     /// The first block with so many valid pages.
     heads: Vec<u32>,
-    /// No block has fewer valid pages than this.
+    /// A lower bound of the valid pages in any closed block.
     least: usize,
-    /// Blocks and their serials as they were closed; some are closed no more.
+    /// Blocks and their serials in the order of their closing; some are not closed any more.
     order: VecDeque<(u32, u32)>,
     serial: u32,
 }
@@ -100,7 +100,7 @@ impl Closed {
         self.links[block as usize].valid
     }
 
-    /// Takes in a block that is full, with the number of its valid pages.
+    /// Adds a block that is full, with the number of its valid pages.
     pub(super) fn add(&mut self, block: u32, valid: u32) {
         self.serial = self.serial.wrapping_add(1);
         self.links[block as usize].serial = self.serial;
@@ -113,13 +113,14 @@ impl Closed {
         self.link(block, valid);
     }
 
-    /// Takes out a block that is about to be erased.
+    /// Removes a block that is about to be erased.
     pub(super) fn remove(&mut self, block: u32, valid: u32) {
         self.unlink(block, valid);
         self.links[block as usize].valid = NONE;
     }
 
-    /// A page of a block became stale, and `valid` are left; nothing if it is not closed.
+    /// Updates a block of which a page became stale, with `valid` left; nothing if it
+    /// is not closed.
     #[inline]
     pub(super) fn lost_one(&mut self, block: u32, valid: u32) {
         if self.has(block) {
@@ -171,7 +172,7 @@ impl Closed {
         0
     }
 
-    /// Whether a block is still closed as it was when it got its serial.
+    /// Whether a block is still closed since it got its serial.
     fn is_current(&self, (block, serial): (u32, u32)) -> bool {
         let link = self.links[block as usize];
         link.valid != NONE && link.serial == serial

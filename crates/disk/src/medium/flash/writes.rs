@@ -1,5 +1,5 @@
-//! What a solid-state disk does with writes: the buffer, the units that are programmed, the
-//! copies and the folding that they bring about, and who waits for what.
+//! Writes in a solid-state disk: the buffer, the units that are programmed, the copies and the
+//! folding that they cause, and the waiting for them.
 //!
 //! Pages are taken into the buffer, and as soon as there are enough of them they become a
 //! unit. Each unit pays for copies ([pages](super::pages)): when a unit's worth is owed, or
@@ -7,13 +7,13 @@
 //! is first gathered. With a share `v` of valid pages in a victim, a page of flash with `n`
 //! logical pages yields `n v` of them, and the planes are read together.
 //!
-//! The cache of one bit takes three times the cells for a byte that cells of three bits take.
-//! While there are cells beside it that hold nothing, what it has no room for goes to these
-//! directly. Then the drive folds to make room for what comes: a unit of three bits leaves as many
-//! cells as two others need. So an erased drive is filled at three rates, as reviews measure and
-//! explain: once the cache is full "the SSD will write directly to TLC flash", and in the end it
-//! "starts moving data out of SLC into TLC, to make up free space for incoming data" (TechPowerUp,
-//! review of the ADATA XPG Atom 50). Only what is valid fills cells here.
+//! The cache of one bit takes three times the cells for a byte that cells of three bits take. While
+//! there are unused cells beside it, data for which it has no room go to these directly. Then the
+//! drive folds to make room for new data: a unit of three bits leaves as many cells as two others
+//! need. So an erased drive is filled at three rates, as reviews measure and explain: once the
+//! cache is full "the SSD will write directly to TLC flash", and in the end it "starts moving data
+//! out of SLC into TLC, to make up free space for incoming data" (TechPowerUp, review of the ADATA
+//! XPG Atom 50). Only valid data fill cells here.
 //!
 //! Flushes divide all units into *epochs*: one waits until the units of its epoch, and of
 //! those before it, are programmed.
@@ -26,24 +26,25 @@ use super::translation::State;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The buffer, and what becomes of it.
+/// The write buffer, and the state of its pages.
 #[derive(Debug, Clone)]
 pub(super) struct Writes {
     numbers: Parameters,
     pub(super) pages: Pages,
-    /// Pages that the buffer may hold, those that it does, and those of them that are in no
-    /// unit yet.
+    /// The capacity of the buffer in pages, the pages in it, and those of them that are in
+    /// no unit yet.
     room: u64,
     held: u64,
     loose: u64,
-    /// Host units of each epoch that are not programmed, and the number of the first.
+    /// The number of host units of each epoch that are not programmed, and the number of
+    /// the first epoch.
     epochs: VecDeque<u32>,
     oldest: u32,
-    /// Something was written after the last flush.
+    /// Whether there was a write after the last flush.
     dirty: bool,
-    /// Copies that units owe, in parts.
+    /// The copies owed by units, in parts.
     owed: u64,
-    /// Bytes in the cache of one bit a cell.
+    /// The bytes in the cache of one bit a cell.
     cached: u64,
     /// Whether the latest unit went into that cache.
     caching: bool,
@@ -66,7 +67,7 @@ impl Writes {
             numbers,
         };
         if numbers.state == State::Steady {
-            // What is in the cache leaves room elsewhere, by which it is larger.
+            // Data in the cache leave room elsewhere, by which the cache is larger.
             while new.cached < new.cache_size() {
                 new.cached = new.cache_size();
             }
@@ -74,20 +75,20 @@ impl Writes {
         new
     }
 
-    /// Pages `first` to before `end` need not be kept. The cache of one bit holds no more than
-    /// all that is left.
+    /// Trims pages `first` to before `end`. The cache of one bit holds no more than all
+    /// that is left.
     pub(super) fn trim(&mut self, first: u64, end: u64) {
         self.pages.trim(first, end);
         self.cached = self.cached.min(self.pages.mapped());
     }
 
-    /// How many pages more the buffer may hold.
+    /// The number of further pages for which the buffer has room.
     pub(super) fn room(&self) -> u64 {
         self.room.saturating_sub(self.held)
     }
 
-    /// Takes pages of one command, which lie together in flash or each on its own; appends the
-    /// units that are full.
+    /// Takes pages of one command, which are placed together in flash or each on its own; appends
+    /// the units that are full.
     pub(super) fn take(&mut self, pages: Range<u64>, together: bool, units: &mut Vec<Unit>) {
         let count = pages.end - pages.start;
         self.pages.write(pages.start, pages.end, together);
@@ -111,7 +112,8 @@ impl Writes {
         }
     }
 
-    /// Closes what is being filled; the epoch to wait for, if anything is not programmed.
+    /// Closes the unit that is being filled. Returns the epoch to wait for, if anything
+    /// is not programmed.
     pub(super) fn end_epoch(&mut self, units: &mut Vec<Unit>) -> Option<u32> {
         self.close(units);
         let current = self.oldest + self.epochs.len() as u32 - 1;
@@ -122,12 +124,12 @@ impl Writes {
         (self.epochs.len() > 1).then(|| current - 1)
     }
 
-    /// Whether anything was written after the last flush; from now on nothing was.
+    /// Whether there was a write after the last flush, and forgets it.
     pub(super) fn cleaned(&mut self) -> bool {
         std::mem::take(&mut self.dirty)
     }
 
-    /// Frees the buffer of a unit that is programmed, and ends its epoch if it was the last.
+    /// Frees the buffer of a programmed unit, and ends its epoch if it was the last.
     pub(super) fn programmed(&mut self, unit: Unit) {
         self.held -= u64::from(unit.pages);
         if unit.epoch == NONE {
@@ -140,17 +142,17 @@ impl Writes {
         }
     }
 
-    /// The first epoch that is not programmed.
+    /// The first epoch with units that are not programmed.
     pub(super) fn oldest(&self) -> u32 {
         self.oldest
     }
 
-    /// Whether a unit of the host waits or is under way.
+    /// Whether a unit of the host waits or is in progress.
     pub(super) fn is_programming(&self) -> bool {
         self.epochs.iter().any(|&units| units > 0)
     }
 
-    /// Appends a unit that empties a part of the cache of one bit; false if that is empty.
+    /// Appends a unit that empties a part of the cache of one bit; returns false if that is empty.
     pub(super) fn fold(&mut self, units: &mut Vec<Unit>) -> bool {
         if self.cached == 0 {
             return false;
@@ -167,31 +169,32 @@ impl Writes {
         self.cached > 0
     }
 
-    /// Whether writes go on for hours as they do now.
+    /// Whether writes would continue in the same way for hours.
     pub(super) fn is_steady(&self) -> bool {
         !self.caching && !self.pages.grows() && !self.is_short()
     }
 
-    /// Bytes of logical pages that are not in the cache of one bit.
+    /// The bytes of logical pages that are not in the cache of one bit.
     fn elsewhere(&self) -> u64 {
         let mapped = self.pages.mapped().saturating_sub(self.cached);
         mapped.min(self.pages.size())
     }
 
-    /// What the cells hold with all bits that are not its own part of the cache of one bit.
+    /// The capacity of the cells outside the fixed part of the cache of one bit, used
+    /// with all bits.
     fn cells(&self) -> u64 {
         (self.pages.size() as f64 * self.numbers.over_provisioning) as u64
     }
 
-    /// Whether another unit has room only where the cache of one bit makes it.
+    /// Whether there is room for another unit only if the cache of one bit makes it.
     fn is_short(&self) -> bool {
         let cached = self.cached.saturating_sub(self.numbers.slc.0);
         let used = self.elsewhere() + cached * u64::from(self.numbers.bits);
         cached > 0 && used + self.numbers.unit_bytes(false) > self.cells()
     }
 
-    /// What the cache of one bit holds at most: its own part, and of the rest a part that
-    /// shrinks as the drive fills, and that has room. What it holds itself fills no other cell.
+    /// The capacity of the cache of one bit: its fixed part, and a part of the rest that shrinks as
+    /// the drive fills, as far as there is room. Data in the cache fill no other cells.
     fn cache_size(&self) -> u64 {
         let Parameters {
             slc, slc_dynamic, ..
@@ -205,14 +208,14 @@ impl Writes {
         slc.0 + (share as u64).min(cells / u64::from(self.numbers.bits))
     }
 
-    /// Decides how the next unit is programmed; its size.
+    /// Decides how the next unit is programmed, and returns its size in pages.
     fn unit_pages(&mut self) -> u64 {
         let bytes = self.numbers.unit_bytes(true);
         self.caching = self.cached + bytes <= self.cache_size();
         self.numbers.unit_bytes(self.caching) / PAGE_BYTES
     }
 
-    /// A unit of so many loose pages, and what it brings about.
+    /// Makes a unit of so many loose pages, and the work that it causes.
     fn unit(&mut self, pages: u64, units: &mut Vec<Unit>) {
         self.loose -= pages;
         let epoch = self.oldest + self.epochs.len() as u32 - 1;
@@ -236,7 +239,7 @@ impl Writes {
         self.pay(pages, units);
     }
 
-    /// The copies of so many pages of the host.
+    /// Makes the copies for so many pages of the host.
     fn pay(&mut self, pages: u64, units: &mut Vec<Unit>) {
         let rate = self.pages.copies();
         self.owed += pages * rate;
@@ -246,7 +249,8 @@ impl Writes {
         }
         let in_page = self.numbers.page.0 / PAGE_BYTES;
         let copies = unit >> PART;
-        // Of a page of flash `rate / (1 + rate)` is valid; at least one page is, of those read.
+        // A share `rate / (1 + rate)` of a page of flash is valid; at least one of the
+        // pages read is.
         let reads = copies * ((1 << PART) + rate) / (in_page * rate.max(1));
         let reads = reads.clamp(copies.div_ceil(in_page), copies);
         let bits = u64::from(self.numbers.bits);
@@ -258,7 +262,7 @@ impl Writes {
         }
     }
 
-    /// A unit of copies that are gathered by so many reads.
+    /// Appends a unit of copies that are gathered by so many reads.
     fn push_copies(&self, reads: u64, sense: u64, units: &mut Vec<Unit>) {
         let page = sense + self.numbers.channel_time(self.numbers.page.0);
         let gather = reads.div_ceil(u64::from(self.numbers.planes)) * page;

@@ -1,25 +1,25 @@
-//! The arm: what it does next, and what an operation's end brings.
+//! The arm: its next operation, and the end of an operation.
 //!
-//! A free arm cleans a band where a shingled disk has to. Else it writes out the cache if
-//! somebody waits for that (a flush, a write that found no room, a write without cache), but
-//! one read goes first after a write-out that goes on with the one before, and after twice as
-//! many others as writes wait. While a flush waits, no read goes before these. Else it reads if a read waits, and writes out
-//! if none does. Which command of a pool is taken `scheduling` says. While it reads ahead on a
-//! stream it leaves as late as the platter allows for what comes next, and reads on until then.
+//! A free arm cleans a band where a shingled disk has to. Else it destages if the host waits for
+//! that (a flush, a write that found no room, a write without cache), but one read goes first after
+//! a destage that continues the one before, and after twice as many others as writes wait. While a
+//! flush waits, no read goes before destages. Else it reads if a read waits, and destages if none
+//! does. The command of a pool is chosen by `scheduling`. While it reads ahead on a stream it
+//! leaves as late as the platter allows for the next command, and reads on until then.
 
 use super::scheduling::{Candidate, Choice, Departure, Mechanics, Pool};
 use super::{Arm, Platters, Work};
 use crate::command::Completion;
 use raidlab_units::Nanos;
 
-/// So many destages for each write that waits go before a read. By the only fact of one disk that
-/// tells: the drive of 2015 did 309.3 reads and 152.1 writes of 8 KiB a second at queue depth 32
-/// (`mixed-8g-qd32` in `data/facts/wd4000fyyz.toml`). With 1 the model is 2.2 % below, with 2 by
+/// The number of destages per waiting write that go before a read, by the only such fact of a
+/// single disk: the drive of 2015 did 309.3 reads and 152.1 writes of 8 KiB a second at queue depth
+/// 32 (`mixed-8g-qd32` in `data/facts/wd4000fyyz.toml`). With 1 the model is 2.2 % below, with 2 by
 /// 0.5 %, and from 3 on it is 0.2 to 0.4 % above.
 const DESTAGES_FOR_EACH_WAITING_WRITE: usize = 2;
 
 impl Platters {
-    /// New work has come: the arm takes it if it is free.
+    /// Gives new work to the arm if it is free.
     pub(super) fn wake(&mut self, now: u64) {
         let ready = now + self.parameters.overhead_idle.0;
         match self.arm {
@@ -57,8 +57,8 @@ impl Platters {
         }
     }
 
-    /// A command that somebody waits for is done with the medium, and with the interface, which
-    /// its data cross from `from` on, where that is slower than the platters.
+    /// Completes a command that the host waits for, when the medium is done with it, and also the
+    /// interface, which its data cross from `from` on, where that is slower than the platters.
     fn complete(&mut self, now: u64, from: u64, done: &Candidate, out: &mut Vec<Completion>) {
         let Some(tag) = done.tag else { return };
         let time = self.interface.transfer_time(done.bytes);
@@ -69,7 +69,7 @@ impl Platters {
         }
     }
 
-    /// The arm is free at `at`: chooses and starts the next operation.
+    /// Chooses and starts the arm's next operation at `at`, when it is free.
     pub(super) fn dispatch(&mut self, at: u64, streaming: bool) {
         let must_destage = !self.dirty.is_empty()
             && !self.read_owed
@@ -133,8 +133,8 @@ impl Platters {
 
     pub(super) fn start_destage(&mut self, at: u64, streaming: bool) {
         let departure = self.departure(at, streaming, self.parameters.write_settle);
-        // While a flush waits only what it waits for is written: newer writes, however near,
-        // could put it off for ever. A run's start may be newer: it is not waited for.
+        // While a flush waits, only the writes that it waits for are destaged: newer writes,
+        // however near, could delay it for ever. A run's start may be newer, and is not waited for.
         let before = self.flushes.first().map(|&(_, before)| before);
         let excluded = |write: &Candidate| match before {
             Some(before) => write.sequence >= before,
@@ -149,7 +149,7 @@ impl Platters {
             self.read_owed = if streaming && write.start == self.head {
                 self.parameters.stream.visit_budget.is_some()
             } else {
-                // Else two writers in turn would keep the reads out for ever.
+                // Otherwise two alternating writers would keep the reads out for ever.
                 let waiting = self.door.len() + self.awaited;
                 self.flushes.is_empty()
                     && self.destages_since_read >= DESTAGES_FOR_EACH_WAITING_WRITE * waiting
@@ -158,7 +158,7 @@ impl Platters {
         }
     }
 
-    /// The ablation: whichever pool's best is nearer in time.
+    /// Chooses for the ablation of the separate pools: the best command of both pools.
     pub(super) fn dispatch_single_pool(&mut self, at: u64, streaming: bool) {
         let departure = self.departure(at, streaming, Nanos::ZERO);
         let choose = |pool: &Pool| {
@@ -191,9 +191,8 @@ impl Platters {
             }
             (departure.at + positioning, what)
         } else {
-            // The head stays on its track and the formatter runs on by
-            // itself: no overhead before what lies ahead, and what passes
-            // under the head meanwhile is read too.
+            // The head stays on its track and the formatter runs on by itself: there is no overhead
+            // before what lies ahead, and data that pass under the head meanwhile are read too.
             (departure.free + positioning, what.from(self.head))
         };
         self.arm = Arm::Busy {
@@ -202,9 +201,8 @@ impl Platters {
         };
     }
 
-    /// The just-in-time seek: the arm leaves a stream as late as the platter
-    /// allows, and reads ahead until then. `passed_at` says when what it
-    /// reads is there.
+    /// The just-in-time seek: the arm leaves a stream as late as the platter allows, and reads
+    /// ahead until then. `passed_at` gives the times of these reads.
     fn use_slack(&mut self, departure: &Departure, seek: u64, wait: u64) {
         let stream = &self.parameters.stream;
         let slack = wait.min(stream.slack_limit.0);

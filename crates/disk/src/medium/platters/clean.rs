@@ -1,5 +1,4 @@
-//! What a shingled disk does beside: where writes go, where reads find them, and when
-//! bands are cleaned.
+//! The additional work of a shingled disk: places of writes and reads, and cleaning of bands.
 
 use super::scheduling::Candidate;
 use super::{Arm, Platters, Work};
@@ -8,19 +7,19 @@ use super::shingles::{Dirty, Kept, Shingles};
 use raidlab_units::SECTOR_BYTES;
 
 impl Platters {
-    /// Moves a write to the head of the persistent cache if that is where it goes.
+    /// Moves a write to the head of the persistent cache if it belongs there.
     pub(super) fn place_write(&mut self, write: &mut Candidate, command: &Command) {
         let Some(shingles) = &mut self.shingles else {
             return;
         };
         if let Some(offset) = shingles.place(command.start.0, command.end()) {
             self.move_to_cache(write, offset);
-            // What was read ahead there before is no more.
+            // Data that were read ahead there before are overwritten.
             self.invalidate(write.start, write.end);
         }
     }
 
-    /// Moves a command to where its sectors are.
+    /// Moves a command to the place of its sectors.
     pub(super) fn locate(&self, read: &mut Candidate, command: &Command) {
         let Some(shingles) = &self.shingles else {
             return;
@@ -42,8 +41,7 @@ impl Platters {
         candidate.end = self.cache_position(offset + candidate.bytes);
     }
 
-    /// The position of an offset in the persistent cache: behind the last sector, at
-    /// the rate there.
+    /// The position of an offset in the persistent cache: after the last sector, at the rate there.
     fn cache_position(&self, offset: u64) -> u64 {
         let capacity = self.capacity.0;
         let end = self.surface.position(capacity);
@@ -70,21 +68,21 @@ impl Platters {
         shingles.is_some_and(|shingles| shingles.is_full() && shingles.takes(command.start.0))
     }
 
-    /// The cache is full, a write waits for room in it, and it is not a read's turn.
+    /// Whether the cache is full, a write waits for room in it, and it is not a read's turn.
     pub(super) fn must_clean(&self) -> bool {
         let read_first = self.read_owed && !self.reads.is_empty();
         let waits = self.door.front().is_some_and(|first| self.must_wait(&first.0));
         waits && self.dirty.is_empty() && !read_first
     }
 
-    /// There is nothing to do: cleaning begins after a while.
+    /// Schedules cleaning for an idle arm, after a while.
     pub(super) fn rest(&mut self, at: u64) {
         if let Some(shingles) = self.shingles.as_ref().filter(|one| one.is_dirty()) {
             self.clean_at = at + shingles.parameters.idle.0;
         }
     }
 
-    /// The same after a command that needed no arm.
+    /// Schedules cleaning after a command that needed no arm.
     pub(super) fn rest_if_free(&mut self, now: u64) {
         let reads_on =
             matches!(self.arm, Arm::Streaming { decide_at, .. } if decide_at == u64::MAX);
@@ -104,19 +102,19 @@ impl Platters {
         let end = self.surface.position(band.end_sector);
         let cache = self.cache_position(0);
         let turn = self.parameters.revolution.0 / 2;
-        // The band, unless the cache has all of it.
+        // The band is read unless the cache has all of it.
         let (from, mut time) = if band.is_whole() {
             (self.head, 0)
         } else {
             (end, self.seek_ns(self.head, start) + turn + (end - start))
         };
         if band.pieces > 0 {
-            // Each piece after a short move and half a revolution, on average.
+            // Each piece takes a short move and half a revolution, on average.
             let settle = self.seek_ns(cache, cache);
             time += self.seek_ns(from, cache) + (band.pieces - 1) * settle + band.pieces * turn;
             time += self.cache_position(band.cached_bytes) - cache;
         }
-        // Back, and all of the band.
+        // The way back, and writing the whole band.
         let back = if band.pieces > 0 { cache } else { from };
         time += self.seek_ns(back, start) + turn + (end - start);
         self.arm = Arm::Busy {
@@ -125,7 +123,7 @@ impl Platters {
         };
     }
 
-    /// A band is clean: what waited at the door comes in; an idle disk goes on with
+    /// Ends the cleaning of a band: writes at the door are admitted; an idle disk continues with
     /// the next band.
     pub(super) fn finish_cleaning(&mut self, now: u64, band: &Dirty) {
         self.head = self.surface.position(band.end_sector);

@@ -1,4 +1,4 @@
-//! The numbers of arm and platters, and what preset files call them.
+//! The parameters of arm and platters, and their names in preset files.
 
 use super::Platters;
 use super::scheduling::{Order, Scheduling};
@@ -9,25 +9,24 @@ use crate::medium::parameters::{DiskParameters, ParameterError, check};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos};
 
-/// Numbers of a mechanical disk.
+/// Parameters of a mechanical disk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlatterParameters {
     /// The time of one revolution.
     pub revolution: Nanos,
-    /// How long the arm takes from one place to another.
+    /// The time of a move of the arm, by its distance.
     pub seek: SeekCurve,
     /// The choice of the next command.
     pub scheduling: Scheduling,
-    /// Command overhead before the arm can start, where the disk was idle or
-    /// reading ahead.
+    /// The command overhead before the arm can start, where the disk was idle or reading ahead.
     pub overhead_idle: Nanos,
-    /// What remains of it where it overlaps the command before.
+    /// The remaining overhead where it overlaps the command before.
     pub overhead_queued: Nanos,
-    /// Read-ahead segments; 0 switches the read cache off.
+    /// The number of read-ahead segments; 0 switches the read cache off.
     pub segments: usize,
-    /// Longer settle before a write.
+    /// The additional settle time before a write.
     pub write_settle: Nanos,
-    /// How sequential streams are told from other reads, and read ahead.
+    /// The recognition of sequential streams, and their read-ahead.
     pub stream: StreamPolicy,
 }
 

@@ -1,18 +1,17 @@
 //! Physical sectors of 4 KiB behind logical ones of 512 bytes.
 //!
-//! A disk writes whole physical sectors. Of one that a write covers in part it must have the
-//! rest: it reads the sector, and writes it when the platter has come round again, a
-//! revolution later. Reads cost nothing more.
+//! A disk writes whole physical sectors. For one that a write covers in part it needs the rest: it
+//! reads the sector, and writes it a revolution later. Reads have no additional cost.
 //!
-//! - Before that the cache puts together what touches: where another write that waits in it,
-//!   or the one that was written last, begins or ends where this one ends or begins, the
-//!   sector that they share is whole. So a stream pays at its two ends only.
+//! - First the cache combines adjacent writes: where another write that waits in it, or the last
+//!   written one, begins or ends where this one ends or begins, the sector that they share is
+//!   whole. So a stream has the cost at its two ends only.
 //! - The rest of a sector that a segment of the read cache holds need not be read.
 //! - The first and the last sector of a write are read in one pass, unless it is longer than a
 //!   revolution.
 //!
-//! Shingled disks are left out: what does not come as a stream goes to their cache, which is
-//! written like a log.
+//! Shingled disks are left out: writes that are no stream go to their cache, which is written
+//! like a log.
 
 use super::Platters;
 use super::scheduling::Candidate;
@@ -32,7 +31,7 @@ impl Platters {
         [self.is_missing(first, start), self.is_missing(end, last)]
     }
 
-    /// Whether there are such sectors, and the read cache does not have them.
+    /// Whether there are such sectors that the read cache does not have.
     fn is_missing(&self, from: u64, to: u64) -> bool {
         if from >= to {
             return false;
@@ -42,8 +41,8 @@ impl Platters {
         held.is_none_or(|index| self.segments.get(index).end < end)
     }
 
-    /// What the physical sectors that a write covers in part cost, now that it is its turn:
-    /// nanoseconds.
+    /// The cost in nanoseconds of the physical sectors that a write covers in part, computed when
+    /// it is its turn.
     pub(super) fn turns_for_parts(&mut self, write: &Candidate) -> u64 {
         let before = std::mem::replace(&mut self.written_to, write.end);
         if write.partial == [false; 2] {

@@ -1,5 +1,5 @@
-//! Reads: what the cache answers, what the head is about to reach, what waits,
-//! and how far the arm reads ahead.
+//! Reads: answers from the cache and from the running read-ahead, waiting reads, and the
+//! length of read-ahead.
 
 use super::scheduling::Candidate;
 use super::{Arm, Platters, Work};
@@ -17,7 +17,7 @@ impl Platters {
         if self.read_from_write_cache(now, &read, command.tag) {
             return;
         }
-        // What was read ahead lacks what a shingled disk has elsewhere.
+        // Read-ahead does not include sectors that a shingled disk has elsewhere.
         if self.read_ahead_on() && read.detour == 0 {
             self.note_streaming_progress(now);
             let held = self.segments.find(read.start);
@@ -34,7 +34,7 @@ impl Platters {
                 if self.serve_from_stream(index, &read) {
                     return;
                 }
-                // Only what the segment lacks is read from the medium.
+                // Only the part that the segment lacks is read from the medium.
                 let start = segment_end.max(read.start);
                 read.bytes = share(read.bytes, read.end - start, read.end - read.start);
                 read.start = start;
@@ -44,8 +44,8 @@ impl Platters {
         self.wake(now);
     }
 
-    /// A read wholly inside one write that the cache has is answered from there, also while that
-    /// one is being written.
+    /// Answers a read that is completely inside one cached write from there, also while that one
+    /// is being written.
     pub(super) fn read_from_write_cache(&mut self, now: u64, read: &Candidate, tag: u64) -> bool {
         let holds = |write: &Candidate| write.start <= read.start && read.end <= write.end;
         let written = match &self.arm {
@@ -61,15 +61,15 @@ impl Platters {
         held
     }
 
-    /// When the head passes this position of a segment, or passed it: the past for all but what
-    /// an arm that leaves a stream late has yet to read.
+    /// The time at which the head passes, or has passed, this position of a segment: the past,
+    /// except for data that an arm which leaves a stream late has yet to read.
     fn passed_at(&self, position: u64) -> u64 {
         let (from, since, to) = self.stayed;
         let ahead = (from..=to).contains(&position);
         if ahead { since + (position - from) } else { 0 }
     }
 
-    /// Writes what the running read-ahead has reached into its segment.
+    /// Records the progress of the running read-ahead in its segment.
     pub(super) fn note_streaming_progress(&mut self, now: u64) {
         if let Arm::Streaming {
             segment: Some(segment),
@@ -84,8 +84,8 @@ impl Platters {
         }
     }
 
-    /// A hit in the stream under the head lets the read-ahead run further,
-    /// restarting it where it had stopped at its limit.
+    /// Extends the read-ahead after a hit in the stream under the head, restarting it where it had
+    /// stopped at its limit.
     pub(super) fn extend_streaming(&mut self, index: usize, read: &Candidate) {
         let ahead = self.read_ahead_distance(read, true);
         if let Arm::Streaming {
@@ -104,8 +104,8 @@ impl Platters {
         }
     }
 
-    /// The segment of the read-ahead whose head passes the start of this read before the drive
-    /// has taken the command up: what it passes is in the cache by then.
+    /// The segment of the read-ahead, if the head passes the start of this read before the drive
+    /// has begun the command: those data are in the cache by then.
     fn passing(&self, now: u64, read: &Candidate) -> Option<usize> {
         let Arm::Streaming {
             segment,
@@ -122,7 +122,7 @@ impl Platters {
         segment.filter(|_| (from..=reached).contains(&read.start))
     }
 
-    /// The head is in this read's stream and will pass its end: wait for it.
+    /// Serves a read from the stream under the head, which will pass its end: it waits for that.
     pub(super) fn serve_from_stream(&mut self, index: usize, read: &Candidate) -> bool {
         let Arm::Streaming {
             segment,
@@ -150,8 +150,8 @@ impl Platters {
         true
     }
 
-    /// How far to read ahead after `read`, as a distance in positions: bytes
-    /// become time at the rate of the read itself.
+    /// The length of read-ahead after `read`, as a distance of positions: bytes become time at the
+    /// rate of the read itself.
     pub(super) fn read_ahead_distance(&self, read: &Candidate, sequential: bool) -> u64 {
         let stream = &self.parameters.stream;
         let ahead = if sequential {
@@ -162,7 +162,7 @@ impl Platters {
         share((read.end - read.start).max(1), ahead.0, read.bytes.max(1))
     }
 
-    /// A read has ended: stay for the stream, read ahead, or go on.
+    /// Handles the end of a read: stays for the stream, reads ahead, or continues with other work.
     pub(super) fn after_read(&mut self, now: u64, read: &Candidate) {
         if !self.read_ahead_on() {
             self.dispatch(now, true);
@@ -200,7 +200,7 @@ impl Platters {
         self.rest_if_free(now);
     }
 
-    /// Reads that came while the head was on its way past them.
+    /// Answers reads that came while the head was on its way past them.
     pub(super) fn answer_from_segment(&mut self, now: u64, segment: usize) {
         let held = *self.segments.get(segment);
         while let Some(index) = self.reads.first_within(held.start, held.end) {
@@ -211,7 +211,7 @@ impl Platters {
         }
     }
 
-    /// Ends read-ahead at `at`; true if the head is still over its position.
+    /// Ends read-ahead at `at`; returns true if the head is still over its position.
     pub(super) fn stop_streaming(&mut self, at: u64) -> bool {
         self.note_streaming_progress(at);
         let Arm::Streaming {
@@ -227,8 +227,8 @@ impl Platters {
     }
 }
 
-/// `value` times `numerator` / `denominator`, which is above 0; numbers that nobody has a disk
-/// of may be too large for the product.
+/// `value` times `numerator` / `denominator`, which is above 0; numbers of impossible disks may be
+/// too large for the product.
 pub(super) fn share(value: u64, numerator: u64, denominator: u64) -> u64 {
     match value.checked_mul(numerator) {
         Some(product) => product / denominator,

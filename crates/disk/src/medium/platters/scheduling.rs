@@ -1,15 +1,13 @@
 //! The choice of the next command: rotational position optimisation.
 //!
-//! For every command in the pool the drive predicts when its first sector can
-//! be under the head: the seek, then the wait until the platter has turned.
-//! The firmware does not trust its prediction to the last microsecond: a
-//! target that would pass within a safety *margin* after arrival counts as
-//! missed for a revolution, and the arm's real arrival *jitters*, unknown to
-//! the prediction. The command with the least predicted time wins, minus a
-//! small credit for age. A command that continues where the head is costs
-//! nothing, and one a little ahead on the same track is simply waited for.
-//! The commands are looked at from the nearest to the farthest: where the seek
-//! alone takes longer than the best one's whole time, the rest need no look.
+//! For every command in the pool the drive predicts when its first sector can be under the head:
+//! the seek, then the wait until the platter has turned. The firmware does not trust its prediction
+//! to the last microsecond: a target that would pass within a safety *margin* after arrival counts
+//! as missed for a revolution, and the arm's real arrival *jitters*, unknown to the prediction. The
+//! command with the least predicted time wins, minus a small credit for age. A command that
+//! continues where the head is costs nothing, and one a little ahead on the same track is simply
+//! waited for. The commands are visited from the nearest to the farthest: where the seek alone
+//! takes longer than the best one's whole time, the rest can be skipped.
 //!
 //! This is the shortest-access-time-first of Jacobson and Wilkes (HPL-CSP-91-7,
 //! 1991) with the imperfection that real drives show.
@@ -17,74 +15,75 @@
 use super::seek::SeekCurve;
 use crate::surface::Surface;
 
-/// More revolutions than any seek takes: a second at most, each of them a
-/// millisecond at least.
+/// A number of revolutions above that of any seek: a seek takes at most a second, and a revolution
+/// at least a millisecond.
 const MOST_REVOLUTIONS: u64 = 4096;
 
-/// In which order a pool of waiting commands is served.
+/// The order in which a pool of waiting commands is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// In the order of arrival.
+    /// The pool is served in order of arrival.
     Arrival,
-    /// By seek distance alone.
+    /// The pool is served by seek distance alone.
     Seek,
-    /// By seek and rotation.
+    /// The pool is served by seek and rotation.
     Rotation,
 }
 
-/// Numbers of the scheduler.
+/// Parameters of the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scheduling {
-    /// What the pools are ordered by.
+    /// The order of the pools.
     pub order: Order,
-    /// A target nearer than this after arrival is predicted to be missed.
+    /// The safety margin: a target nearer than this after arrival is predicted to
+    /// be missed, nanoseconds.
     pub margin_ns: u64,
-    /// Arrival is later than predicted by a uniform draw below this.
+    /// The jitter: arrival is later than predicted by a uniform draw below this, nanoseconds.
     pub jitter_ns: u64,
-    /// Credit per nanosecond of waiting, nanoseconds.
+    /// The credit per nanosecond of waiting, nanoseconds.
     pub age_weight: f64,
-    /// Reads and destages compete in one pool.
+    /// Whether reads and destages compete in one pool.
     pub single_pool: bool,
 }
 
 /// A command that waits for the arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
-    /// The host's tag; `None` for cached writes, which nobody waits for.
+    /// The host's tag; `None` for cached writes, which the host does not wait for.
     pub tag: Option<u64>,
-    /// Position of the first sector.
+    /// The position of the first sector.
     pub start: u64,
-    /// Position after the last sector.
+    /// The position after the last sector.
     pub end: u64,
-    /// Bytes that are to be moved.
+    /// The number of bytes to be moved.
     pub bytes: u64,
-    /// When it came, nanoseconds.
+    /// The arrival time, nanoseconds.
     pub arrived: u64,
-    /// Order of arrival, for ties and for flushes.
+    /// The order of arrival, for ties and for flushes.
     pub sequence: u64,
-    /// It continues another command of the same pool and waits for it.
+    /// Whether it continues another command of the same pool and waits for it.
     pub follows: bool,
-    /// Nanoseconds of ways to other places that belong to it.
+    /// The time of moves to other places that belong to it, nanoseconds.
     pub detour: u64,
-    /// A write: whether it covers the physical sectors at its start and at its end in part,
-    /// and no cache has the rest.
+    /// Whether a write covers the physical sectors at its start and at its end in part, and no
+    /// cache has the rest.
     pub partial: [bool; 2],
 }
 
-/// Commands that wait for the arm. A command that continues another one is
-/// not chosen before it: a run of neighbours is served from its start, or the
-/// arm would have to come back for what it left out.
+/// Commands that wait for the arm. A command that continues another one is not chosen before it:
+/// a run of neighbours is served from its start, as the arm would otherwise have to come back
+/// for the rest.
 #[derive(Debug, Clone, Default)]
 pub struct Pool {
     candidates: Vec<Candidate>,
-    /// None of them is longer, as a distance of positions.
+    /// An upper bound of the commands' lengths, as a distance of positions.
     longest: u64,
-    /// Where each of them starts, and its index, in the order of the positions.
+    /// The start and the index of each command, in the order of the positions.
     by_start: Vec<(u64, usize)>,
 }
 
 impl Pool {
-    /// Takes a command in.
+    /// Adds a command to the pool.
     pub fn insert(&mut self, mut candidate: Candidate) {
         let place = self.first_from(candidate.start);
         candidate.follows = self.ends_before(place, candidate.start);
@@ -94,18 +93,18 @@ impl Pool {
         self.candidates.push(candidate);
     }
 
-    /// Takes a command out.
+    /// Removes a command from the pool.
     pub fn remove(&mut self, index: usize) -> Candidate {
         let candidate = self.candidates.swap_remove(index);
         let place = self.place_of(candidate.start, index);
         self.by_start.remove(place);
         if let Some(moved) = self.candidates.get(index) {
-            // It was the last one.
+            // The moved command was the last one.
             let place = self.place_of(moved.start, self.candidates.len());
             self.by_start[place].1 = index;
         }
-        // Two commands may end at the same place; that one of them is
-        // still there costs its follower a turn, no more.
+        // Two commands may end at the same place; that one of them is still there only costs its
+        // follower a turn.
         self.mark_followers(place, candidate.end, false);
         if self.is_empty() {
             self.longest = 0;
@@ -113,8 +112,8 @@ impl Pool {
         candidate
     }
 
-    /// Notes of the commands that start at `position` whether they continue another one. Among
-    /// the starts they are at `place` at the earliest.
+    /// Marks whether the commands that start at `position` continue another one. They are at index
+    /// `place` of the starts at the earliest.
     fn mark_followers(&mut self, place: usize, position: u64, follows: bool) {
         let behind = self.by_start[place..].iter();
         let there = behind.skip_while(|entry| entry.0 < position);
@@ -123,14 +122,14 @@ impl Pool {
         }
     }
 
-    /// Where among the starts that of a command is.
+    /// The index of a command among the starts.
     fn place_of(&self, start: u64, index: usize) -> usize {
         let first = self.first_from(start);
         let same = self.by_start[first..].iter().position(|entry| entry.1 == index);
         first + same.unwrap_or_else(|| unreachable!("each command has its start there"))
     }
 
-    /// How many commands start before `position`.
+    /// The number of commands that start before `position`.
     fn first_from(&self, position: u64) -> usize {
         self.by_start.partition_point(|entry| entry.0 < position)
     }
@@ -148,7 +147,7 @@ impl Pool {
         self.ends_before(self.first_from(position), position)
     }
 
-    /// The same, where `place` commands start before it.
+    /// Whether one of the commands ends at `position`, where `place` commands start before it.
     fn ends_before(&self, place: usize, position: u64) -> bool {
         let before = self.by_start[..place].iter().rev();
         let mut near = before.take_while(|entry| position - entry.0 <= self.longest);
@@ -172,7 +171,8 @@ impl Pool {
         inside.map(|entry| entry.1).min()
     }
 
-    /// How far each command starts from `head`, where, and its index, the nearest first.
+    /// The distance of each command's start from `head`, the start, and the index,
+    /// the nearest first.
     fn outwards(&self, head: u64) -> impl Iterator<Item = (u64, u64, usize)> {
         let first = self.first_from(head);
         let (mut below, mut above) = (first, first);
@@ -192,37 +192,37 @@ impl Pool {
         })
     }
 
-    /// The commands, in no order.
+    /// The commands, in no particular order.
     #[must_use]
     pub fn candidates(&self) -> &[Candidate] {
         &self.candidates
     }
 
-    /// How many there are.
+    /// The number of commands.
     #[must_use]
     pub fn len(&self) -> usize {
         self.candidates.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no commands.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.candidates.is_empty()
     }
 }
 
-/// Where the arm is and when it can leave.
+/// The arm's place, and the time at which it can leave.
 #[derive(Debug, Clone, Copy)]
 pub struct Departure {
-    /// Position under the head when it last moved data.
+    /// The position under the head when it last moved data.
     pub head: u64,
-    /// When the arm was free, nanoseconds.
+    /// The time at which the arm was free, nanoseconds.
     pub free: u64,
-    /// When it can start moving: the drive has chosen by then.
+    /// The time at which it can start moving, nanoseconds: the drive has chosen by then.
     pub at: u64,
-    /// The head is over `head` right now: what continues there is free.
+    /// Whether the head is over `head` right now, so that continuing there is free.
     pub streaming: bool,
-    /// Extra settle of this pool (writes), nanoseconds.
+    /// The additional settle time of this pool (writes), nanoseconds.
     pub extra_settle_ns: f64,
 }
 
@@ -246,7 +246,7 @@ impl Revolution {
         }
     }
 
-    /// Nanoseconds of the part of a revolution that is left of a time, or of a position.
+    /// The part of a revolution in a time or position, nanoseconds.
     #[inline]
     #[must_use]
     pub fn angle(self, time: u64) -> u64 {
@@ -261,16 +261,16 @@ impl Revolution {
 pub struct Mechanics<'a> {
     /// The map from sectors to positions on the platter.
     pub surface: &'a Surface,
-    /// How long the arm takes for a move, by its distance.
+    /// The time of the arm for a move, by its distance.
     pub seek: &'a SeekCurve,
-    /// How long the platter turns for one revolution.
+    /// The time of one revolution.
     pub revolution: Revolution,
     /// The platter's angle at time zero, nanoseconds.
     pub phase: u64,
 }
 
 impl Mechanics<'_> {
-    /// Nanoseconds from `time` until `position` passes under the head.
+    /// The nanoseconds from `time` until `position` passes under the head.
     #[inline]
     #[must_use]
     pub fn rotation(&self, position: u64, time: u64) -> u64 {
@@ -295,8 +295,8 @@ impl Mechanics<'_> {
         (self.seek.time_ns(fraction) + departure.extra_settle_ns) as u64
     }
 
-    /// Nanoseconds to read on from the head to `position` where that is less
-    /// than half a revolution ahead and the head is streaming.
+    /// The nanoseconds to read on from the head to `position`, if that is less than half a
+    /// revolution ahead and the head is streaming.
     #[inline]
     fn read_through(&self, departure: &Departure, position: u64) -> Option<u64> {
         if !departure.streaming {
@@ -325,18 +325,18 @@ impl Mechanics<'_> {
     }
 }
 
-/// What is to be done next.
+/// The command that is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
     /// The index of the chosen command in its pool.
     pub index: usize,
-    /// What it costs: the least of several pools' choices is the least of all. Among equals
-    /// the lower index is chosen.
+    /// The cost of the command: the least over several pools is the least of all. Among equals the
+    /// lower index is chosen.
     pub cost: (i64, u64),
 }
 
 impl Scheduling {
-    /// The next command of `pool`, of those that are not `excluded`.
+    /// The next command of `pool`, among those that are not `excluded`.
     #[must_use]
     pub fn choose(
         &self,
@@ -383,9 +383,8 @@ impl Scheduling {
         departure: &Departure,
         excluded: impl Fn(&Candidate) -> bool,
     ) -> Option<Choice> {
-        // The rotation left on arrival is start - arrival modulo a revolution;
-        // so many revolutions more keep the difference positive, and one
-        // remainder a candidate is enough.
+        // The rotation left on arrival is start - arrival modulo a revolution; adding so many
+        // revolutions keeps the difference positive, and one remainder per candidate is enough.
         let revolution = mechanics.revolution;
         let now = revolution.angle(departure.at + mechanics.phase);
         let ahead = MOST_REVOLUTIONS * revolution.ns - now;
@@ -393,7 +392,7 @@ impl Scheduling {
         let mut best: Option<Choice> = None;
         for (distance, start, index) in pool.outwards(departure.head) {
             let seek = mechanics.seek_ns(departure, distance) + self.margin_ns;
-            // Neither a seek nor the way on of a head that reads on gets shorter from here.
+            // Neither a seek nor the reading on of a streaming head gets shorter from here on.
             let least = if departure.streaming { seek.min(distance) } else { seek };
             let best_cost = best.map_or(i64::MAX, |best| best.cost.0);
             if least as i64 > best_cost && !is_aged {

@@ -1,4 +1,4 @@
-//! The arm: how long a move takes.
+//! The seek curve: the time of a move of the arm.
 //!
 //! The classic curve of Ruemmler and Wilkes ("An introduction to disk drive
 //! modeling", IEEE Computer 1994): a settle time, growing with the square root
@@ -10,13 +10,13 @@ use raidlab_units::Nanos;
 /// A seek curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeekCurve {
-    /// Time of the shortest move: settle and head switch, nanoseconds.
+    /// The time of the shortest move: settle and head switch, nanoseconds.
     pub settle_ns: f64,
-    /// Factor of the square root of the distance, nanoseconds.
+    /// The factor of the square root of the distance, nanoseconds.
     pub root_ns: f64,
-    /// Distance where the curve becomes linear, fraction of the stroke.
+    /// The distance where the curve becomes linear, as a fraction of the stroke.
     pub knee: f64,
-    /// Slope beyond the knee, nanoseconds per full stroke.
+    /// The slope beyond the knee, nanoseconds per full stroke.
     pub slope_ns: f64,
 }
 
@@ -26,7 +26,7 @@ impl SeekCurve {
     #[inline]
     #[must_use]
     pub fn time_ns(&self, fraction: f64) -> f64 {
-        // Not `min` and `max`, which have to think of what is no number.
+        // `min` and `max` are avoided, as they have to handle NaN.
         let (curved, straight) = if fraction < self.knee {
             (fraction, 0.0)
         } else {
@@ -35,11 +35,11 @@ impl SeekCurve {
         self.settle_ns + self.root_ns * curved.sqrt() + self.slope_ns * straight
     }
 
-    /// The mean over all pairs of places, each equally likely: what data
-    /// sheets call the average seek, nanoseconds.
+    /// The mean over all pairs of places, each equally likely, which data sheets call the
+    /// average seek, nanoseconds.
     #[must_use]
     pub fn average_ns(&self) -> f64 {
-        // Distances of two uniform places have the density 2 (1 - d).
+        // The distances of two uniform places have the density 2 (1 - d).
         const STEPS: u32 = 1000;
         let steps = f64::from(STEPS);
         (0..STEPS)

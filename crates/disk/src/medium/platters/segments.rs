@@ -7,18 +7,18 @@
 /// One piece of the disk that the read cache holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// Position of the first cached sector.
+    /// The position of the first cached sector.
     pub start: u64,
-    /// Position after the last cached sector.
+    /// The position after the last cached sector.
     pub end: u64,
-    /// A read has continued it: it belongs to a stream.
+    /// Whether a read has continued it, so that it belongs to a stream.
     pub sequential: bool,
-    /// Longest piece that fits, as a distance of positions.
+    /// The longest piece that fits, as a distance of positions.
     span: u64,
 }
 
 impl Segment {
-    /// Grows to `end`; what no longer fits is lost at the start.
+    /// Grows to `end`; data beyond the span are dropped at the start.
     fn grow(&mut self, end: u64) {
         self.end = self.end.max(end);
         self.start = self.start.max(self.end.saturating_sub(self.span));
@@ -52,7 +52,7 @@ impl Segments {
     #[inline]
     #[must_use]
     pub fn find(&self, start: u64) -> Option<usize> {
-        // One comparison: the two, by themselves, cannot be foreseen by a processor.
+        // A single comparison: two separate ones would be unpredictable branches.
         let holds = |one: &Segment| start.wrapping_sub(one.start) <= one.end - one.start;
         self.slots.iter().position(holds)
     }
@@ -94,20 +94,20 @@ impl Segments {
         oldest
     }
 
-    /// Where a slot is in the order of replacement.
+    /// The index of a slot in the order of replacement.
     fn place_of(&self, index: usize) -> usize {
         let place = self.order.iter().position(|&other| other == index);
         place.unwrap_or_else(|| unreachable!("each slot is there"))
     }
 
-    /// A slot is the last to be replaced.
+    /// Makes a slot the last to be replaced.
     fn use_now(&mut self, index: usize) {
         let place = self.place_of(index);
         self.dropped -= usize::from(place < self.dropped);
         self.order[place..].rotate_left(1);
     }
 
-    /// A slot is to be replaced before all that hold something.
+    /// Makes a slot the first to be replaced, before all that hold data.
     fn drop_slot(&mut self, index: usize) {
         let place = self.place_of(index);
         if place >= self.dropped {
@@ -117,13 +117,13 @@ impl Segments {
         }
     }
 
-    /// Read-ahead brought a segment to `end`.
+    /// Extends a segment to `end` after read-ahead.
     pub fn extend(&mut self, index: usize, end: u64) {
         self.slots[index].grow(end);
     }
 
     /// A write made `[start, end)` stale: overlapping segments are dropped, and of the one that
-    /// read-ahead is `filling` only what lies behind the write is kept. Dropped ones lie behind
+    /// read-ahead is `filling` only the part after the write is kept. Dropped ones are moved beyond
     /// the end of every disk, where no read finds them and read-ahead has no effect.
     pub fn invalidate(&mut self, start: u64, end: u64, filling: Option<usize>) {
         for index in 0..self.slots.len() {

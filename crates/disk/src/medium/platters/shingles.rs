@@ -1,78 +1,77 @@
 //! Shingled tracks behind a drive that hides them.
 //!
-//! Tracks of a *band* overlap: a band can only be written from its start to its end.
-//! A drive that manages this itself has a *persistent cache*, tracks that do not
-//! overlap, and a *map* of what is in it. The rules, after what Aghayev and Desnoyers
-//! found out of such drives ("Skylight: a window on shingled disk operation", FAST 2015)
-//! and what others measured on them (the preset's sources), as simple as can be:
+//! Tracks of a *band* overlap: a band can only be written from its start to its end. A drive that
+//! manages this itself has a *persistent cache*, tracks that do not overlap, and a *map* of its
+//! contents. The rules, after the findings of Aghayev and Desnoyers about such drives ("Skylight: a
+//! window on shingled disk operation", FAST 2015) and measurements of others (the preset's
+//! sources), as simple as possible:
 //!
-//! 1. Writes that follow each other are a *run*; the last few runs are remembered. Once a
-//!    run is long enough, its writes go to their place from the next band's start on. What
-//!    they replace in the cache is forgotten. A run that is given up in the middle of a
-//!    band leaves that band to be cleaned, as the tracks behind are damaged.
-//! 2. Any other write goes to the head of the persistent cache, whatever its address:
-//!    random writes are as fast as a stream until it is full. It is full when it has no
-//!    room, or the map no entry: of small writes the map holds far less than the cache
-//!    would. Neighbours in both address and cache share an entry.
-//! 3. *Cleaning* a band takes a move to it and reading it, unless the cache has all of it,
-//!    reading what belongs to it in the cache, piece by piece, and a move back to write
-//!    it whole.
+//! 1. Writes that follow each other are a *run*; the last few runs are remembered. Once a run is
+//!    long enough, its writes go to their place from the next band's start on. The data that they
+//!    replace in the cache are dropped. A run that ends in the middle of a band leaves that band to
+//!    be cleaned, as the following tracks are damaged.
+//! 2. Any other write goes to the head of the persistent cache, whatever its address: random writes
+//!    are as fast as a stream until it is full. It is full when it has no room, or the map no free
+//!    entry: with small writes the map is full long before the cache. Neighbours in both address
+//!    and cache share an entry.
+//! 3. *Cleaning* a band takes a move to it and reading it, unless the cache has all of it, then
+//!    reading its pieces in the cache, one by one, and a move back to write it whole.
 //! 4. When the cache is full, a write that would go there waits until a band has been
 //!    cleaned. Between two bands one read is served.
-//! 5. After some idle time bands are cleaned one by one; a command that comes waits
-//!    for the one that is under way.
+//! 5. After some idle time bands are cleaned one by one; a new command waits for the
+//!    one in progress.
 //! 6. The band with the longest wait is the next.
-//! 7. A read of what is in the cache is read there. A read of both is read at its place,
-//!    with a way to the cache and back for each piece.
+//! 7. Cached sectors are read from the cache. A read of cached and other sectors is done at its
+//!    place, with a move to the cache and back for each piece.
 //!
-//! The cache lies behind the last sector. A leap over hours of one stream moves the run on
-//! and leaves the cache as it is: a disk that is busy does not clean.
+//! The cache is after the last sector. A leap over hours of one stream advances the run and leaves
+//! the cache as it is: a busy disk does not clean.
 
 use raidlab_units::{Bytes, Nanos, SECTOR_BYTES};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Numbers of a shingled disk.
+/// Parameters of a shingled disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShingleParameters {
-    /// How many bytes the persistent cache holds.
+    /// The size of the persistent cache.
     pub cache: Bytes,
-    /// Entries of its map: extents of neighbouring sectors, at least 1.
+    /// The number of entries in its map, extents of neighbouring sectors, at least 1.
     pub extents: usize,
-    /// Size of a band.
+    /// The size of a band.
     pub band: Bytes,
-    /// So long a run of writes goes to the cache before the rest goes to its place.
+    /// The length of a run of writes that goes to the cache before the rest goes to its place.
     pub stream: Bytes,
-    /// Idle time after which bands are cleaned.
+    /// The idle time after which bands are cleaned.
     pub idle: Nanos,
 }
 
-/// Runs of writes that are remembered at a time: assumed, as drives do not tell.
+/// The number of runs of writes that are remembered: assumed, as drives do not report it.
 const RUNS: usize = 8;
 
-/// Writes that follow each other.
+/// A run of writes that follow each other.
 #[derive(Debug, Clone, Copy)]
 struct Run {
-    /// The sector from which they go to their place, a band's start.
+    /// The sector from which its writes go to their place, a band's start.
     in_place: u64,
     /// The sector after the last one.
     end: u64,
 }
 
-/// Sectors that the cache holds, up to `end`.
+/// Sectors in the cache, up to `end`.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     end: u64,
-    /// Where they are, as an offset in the cache in bytes.
+    /// The place of the sectors, as an offset in the cache in bytes.
     at: u64,
 }
 
-/// A band with something in the cache.
+/// A band with data in the cache.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
-    /// When the first of it came: its turn.
+    /// The band's turn: the serial number of its first write.
     turn: u64,
-    /// Bytes of the cache that it takes, overwritten ones included.
+    /// The bytes of the cache that it takes, including overwritten ones.
     bytes: u64,
 }
 
@@ -80,28 +79,28 @@ struct Waiting {
 #[derive(Debug, Clone)]
 pub(crate) struct Shingles {
     pub(crate) parameters: ShingleParameters,
-    /// By first sector; none crosses a band's border.
+    /// The cached extents by first sector; none crosses a band's border.
     map: BTreeMap<u64, Extent>,
-    /// What waits in the cache for each band, by the band's number.
+    /// The data waiting in the cache for each band, by the band's number.
     waiting: BTreeMap<u64, Waiting>,
-    /// The numbers of the bands with something in the cache, by the turn in which they are cleaned.
+    /// The numbers of the bands with data in the cache, by the turn in which they are cleaned.
     turns: BTreeMap<u64, u64>,
     used: u64,
     turn: u64,
-    /// The one written last comes last.
+    /// The remembered runs, the one written last at the end.
     runs: VecDeque<Run>,
-    /// Bytes that were ever written to the cache: where its head is.
+    /// The bytes ever written to the cache, which give the place of its head.
     written: u64,
 }
 
-/// A band that is to be cleaned: read, merged with what the cache has, and written anew.
+/// A band that is to be cleaned: read, merged with its data in the cache, and rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dirty {
     pub(crate) first_sector: u64,
     pub(crate) end_sector: u64,
-    /// What of it is in the cache.
+    /// The bytes of the band that are in the cache.
     pub(crate) cached_bytes: u64,
-    /// How many pieces of the cache those bytes are in.
+    /// The number of pieces in the cache that hold those bytes.
     pub(crate) pieces: u64,
 }
 
@@ -112,19 +111,18 @@ impl Dirty {
     }
 }
 
-/// Where the sectors of a read are.
+/// The places of the sectors of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
-    /// All at their own place in their bands.
+    /// All sectors are at their own place in their bands.
     Home,
-    /// In the cache, in one piece from this offset.
+    /// All sectors are in the cache, in one piece from this offset.
     Cache(u64),
-    /// In so many pieces in the cache, of so many bytes together, and maybe at their
-    /// place.
+    /// The sectors are in several pieces in the cache, and maybe also at their place.
     Both {
         /// The number of pieces that lie in the cache.
         pieces: u64,
-        /// The bytes that these pieces hold together.
+        /// The number of bytes in these pieces.
         bytes: u64,
     },
 }
@@ -152,7 +150,7 @@ impl Shingles {
         band * sectors..(band + 1) * sectors
     }
 
-    /// From where the run that a write at `start` continues goes to its place.
+    /// The sector from which the run that a write at `start` continues goes to its place.
     fn in_place_from(&self, start: u64) -> u64 {
         let known = self.runs.iter().find(|run| run.end == start);
         known.map_or_else(
@@ -169,8 +167,8 @@ impl Shingles {
         start < self.in_place_from(start)
     }
 
-    /// A write of sectors `start` to `end`: `None` if it goes to its place, else the
-    /// offset in the cache that it goes to.
+    /// Places a write of sectors `start` to `end`: `None` if it goes to its place, else its offset
+    /// in the cache.
     pub(crate) fn place(&mut self, start: u64, end: u64) -> Option<u64> {
         let in_place = self.in_place_from(start);
         self.follow(start, Run { in_place, end });
@@ -193,8 +191,8 @@ impl Shingles {
         Some(offset)
     }
 
-    /// Notes the run that a write at `start` made, in place of the one it continued or of
-    /// the one that was longest not heard of.
+    /// Records the run that a write at `start` made, in place of the one that it continued, or of
+    /// the least recent one.
     fn follow(&mut self, start: u64, run: Run) {
         let known = self.runs.iter().position(|known| known.end == start);
         if let Some(place) = known {
@@ -209,20 +207,20 @@ impl Shingles {
         self.runs.push_back(run);
     }
 
-    /// What these sectors had in the cache is replaced; bands written to their end need no
-    /// cleaning.
+    /// Writes these sectors in their place, which replaces their data in the cache; bands written
+    /// to their end need no cleaning.
     fn write_in_place(&mut self, start: u64, end: u64) {
         self.forget(start, end);
         let sectors = self.band_sectors();
         for band in start / sectors..end / sectors {
-            // What came before the run may still be in the cache.
+            // Data from before the run may still be in the cache.
             if self.map.range(self.band(band)).next().is_none() {
                 self.settle(band);
             }
         }
     }
 
-    /// A band needs cleaning, and takes so many bytes more of the cache.
+    /// Marks a band for cleaning, with so many more bytes of the cache.
     fn wait(&mut self, band: u64, bytes: u64) {
         self.turn += 1;
         let turn = self.turn;
@@ -235,7 +233,7 @@ impl Shingles {
         self.used += bytes;
     }
 
-    /// A band needs no cleaning any more.
+    /// Unmarks a band that needs no cleaning any more.
     fn settle(&mut self, band: u64) {
         if let Some(waiting) = self.waiting.remove(&band) {
             self.turns.remove(&waiting.turn);
@@ -243,8 +241,8 @@ impl Shingles {
         }
     }
 
-    /// An entry of the map, of sectors that it does not have: with that of the sectors
-    /// before where these follow in the cache too.
+    /// Adds an entry to the map, for sectors that it does not have: joined with that of the
+    /// preceding sectors where these precede in the cache too.
     fn remember(&mut self, start: u64, end: u64, at: u64) {
         let before = self.map.range_mut(..start).next_back();
         let continued = before.filter(|(first, extent)| {
@@ -263,7 +261,7 @@ impl Shingles {
         }
     }
 
-    /// Takes sectors out of the map; what an entry has beyond them stays.
+    /// Removes sectors from the map; the parts of an entry beyond them stay.
     fn forget(&mut self, start: u64, end: u64) {
         let overlapping: Vec<(u64, Extent)> = self.overlapping(start, end).collect();
         for (first, extent) in overlapping {
@@ -294,7 +292,7 @@ impl Shingles {
             .map(|(first, extent)| (*first, *extent))
     }
 
-    /// Where the sectors of a read are.
+    /// The places of the sectors of a read.
     pub(crate) fn kept(&self, start: u64, end: u64) -> Kept {
         let (mut pieces, mut bytes, mut at) = (0, 0, 0);
         for (first, extent) in self.overlapping(start, end) {
@@ -311,7 +309,7 @@ impl Shingles {
         }
     }
 
-    /// Nothing more fits into the cache, or into its map.
+    /// Whether the cache or its map is full.
     pub(crate) fn is_full(&self) -> bool {
         self.used >= self.parameters.cache.0 || self.map.len() >= self.parameters.extents
     }
@@ -321,7 +319,7 @@ impl Shingles {
         !self.waiting.is_empty()
     }
 
-    /// Takes the band that has waited longest out of the cache.
+    /// Removes the band that has waited longest from the cache.
     pub(crate) fn clean(&mut self) -> Option<Dirty> {
         let band = *self.turns.first_key_value()?.1;
         self.settle(band);
@@ -346,8 +344,8 @@ impl Shingles {
         last.is_some_and(|run| run.end > run.in_place)
     }
 
-    /// Hours have passed in which the last run of writes went on to `sector`: as far as it
-    /// went to its place, all of it did.
+    /// Leaps over hours in which the last run of writes continued to `sector`; if it went to its
+    /// place, all of it did.
     pub(crate) fn leap(&mut self, sector: u64) {
         let Some(run) = self.runs.back().copied() else {
             return;

@@ -1,9 +1,9 @@
 //! Writes: into the cache, through it, or waiting at its door; flushes.
 //!
-//! The cache has each sector once. A write of what still waits in it takes the place that this
-//! has, also where the cache is full, and the platters get the sectors once. What a write covers
-//! of another one that is not complete there is not written with that one any more. A flush that
-//! waits for the older data waits for what replaced them.
+//! The cache has each sector once. A write of sectors that still wait in it replaces them, also
+//! where the cache is full, and the platters get the sectors once. Sectors of an incomplete write
+//! that another one covers are not written with the former any more. A flush that waits for the
+//! older data waits for those that replaced them.
 
 use super::reads::share;
 use super::scheduling::{Candidate, Pool};
@@ -28,7 +28,7 @@ impl Platters {
         self.wake(now);
     }
 
-    /// What a write made stale is in no segment any more.
+    /// Removes from the segments what a write made stale.
     pub(super) fn invalidate(&mut self, start: u64, end: u64) {
         let filling = match self.arm {
             Arm::Streaming { segment, .. } => segment,
@@ -37,14 +37,14 @@ impl Platters {
         self.segments.invalidate(start, end, filling);
     }
 
-    /// Whether the write cache, and where it goes there a shingled disk's own, take a
-    /// write.
+    /// Whether the write cache and, for writes that go there, a shingled disk's own cache have room
+    /// for a write.
     fn has_room(&self, command: &Command) -> bool {
         self.dirty.len() < self.write_window.max(1) && !self.must_wait(command)
     }
 
-    /// A write is on the medium, or a band is clean: one that waits at the door comes in, unless
-    /// it must go to a shingled disk's own cache and that is full; and so do those behind it
+    /// Admits a write that waits at the door, after a write has reached the medium or a band is
+    /// clean, unless it must go to a shingled disk's own cache and that is full; and those after it
     /// that need no room.
     pub(super) fn admit(&mut self, now: u64) {
         let mut is_room = true;
@@ -60,14 +60,14 @@ impl Platters {
         }
     }
 
-    /// The tag of a write that is complete on the medium alone.
+    /// The tag of a write that is complete only when it is on the medium.
     fn waits_for_medium(&self, command: &Command) -> Option<u64> {
         let through = command.kind == CommandKind::WriteThrough || self.write_window == 0;
         through.then_some(command.tag)
     }
 
-    /// A write of what one that waits in the cache has in whole goes there. Whether it did: what
-    /// is complete on the medium alone is a write of its own.
+    /// Merges a write into a waiting one in the cache that covers it completely. Returns whether it
+    /// did: a write that is complete only on the medium is kept separate.
     fn overwrite(&mut self, now: u64, command: &Command) -> bool {
         if self.dirty.is_empty() || self.waits_for_medium(command).is_some() {
             return false;
@@ -92,8 +92,8 @@ impl Platters {
         self.take(now, &write, command);
     }
 
-    /// What a write covers of older ones in the cache is theirs no more. It is as old as the
-    /// oldest of them.
+    /// Removes from older writes in the cache the sectors that a write covers. The write becomes as
+    /// old as the oldest of them.
     fn replace(&mut self, write: &mut Candidate) {
         let (start, end) = (write.start, write.end);
         let overlaps = |old: &Candidate| old.tag.is_none() && old.start < end && start < old.end;
@@ -116,7 +116,8 @@ impl Platters {
         }
     }
 
-    /// A write is in the cache: it is complete, unless somebody waits until it is on the medium.
+    /// Takes a write into the cache: it is complete, unless the host waits until it is
+    /// on the medium.
     fn take(&mut self, now: u64, write: &Candidate, command: &Command) {
         if write.tag.is_some() {
             self.awaited += 1;

@@ -1,24 +1,24 @@
-//! Whose queue is which: new processes, bursts of them, and queues that become one.
+//! The queues of processes: new processes, bursts of them, and merging of queues.
 
 use super::process_queue::ProcessQueue;
 use super::share::Place;
 use super::{Bfq, Submitter, turns};
 use raidlab_units::Nanos;
 
-/// Queues that come up within so long of each other belong together (`bfq_burst_interval`), and
-/// are merged on hard disks after so long (`bfq_late_stable_merging`).
+/// The interval within which new queues belong together (`bfq_burst_interval`), and the time after
+/// which they are merged on hard disks (`bfq_late_stable_merging`).
 const TOGETHER: Nanos = Nanos::from_millis(180);
 const LATE: Nanos = Nanos::from_millis(600);
-/// How many of them are a large burst (`bfq_large_burst_thresh`).
+/// The number of them that make a large burst (`bfq_large_burst_thresh`).
 const LARGE: usize = 8;
 
-/// A process that has sent requests that somebody waits for.
+/// A process that has sent synchronous requests.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Process {
     queue: usize,
-    /// Its requests, waiting or with the disk.
+    /// The number of its requests, waiting or with the disk.
     pub(super) requests: u32,
-    /// The queue that its own is to be merged with.
+    /// The queue with which its own is to be merged.
     merges_with: Option<usize>,
 }
 
@@ -38,7 +38,7 @@ impl Burst {
 }
 
 impl Bfq {
-    /// The queue of a request that comes.
+    /// Finds the queue of a new request.
     pub(in crate::queue) fn owner(&mut self, now: Nanos, from: Submitter) -> usize {
         if !from.sync {
             let shared = self.shared.unwrap_or_else(|| self.create(now, false));
@@ -61,12 +61,13 @@ impl Bfq {
         own
     }
 
-    /// Flash with a queue of its own, as all flash is taken for until it is known.
+    /// Whether the disk is flash with a queue of its own, as is assumed for all flash until
+    /// it is known.
     fn queueing_flash(&self) -> bool {
         !self.rotational && self.queueing != Some(false)
     }
 
-    /// A process sends its first request.
+    /// Registers a process that sends its first request.
     fn meet(&mut self, now: Nanos, process: u32) -> usize {
         let last = self.last_created;
         let age = last.map(|last| now - self.queues[last].created);
@@ -92,7 +93,7 @@ impl Bfq {
         queue
     }
 
-    /// An empty queue, in a slot that nobody needs any more if there is one.
+    /// Creates an empty queue, in a free slot if there is one.
     fn create(&mut self, now: Nanos, sync: bool) -> usize {
         let new = ProcessQueue::new(sync, now, self.rate.largest_budget());
         let is_gone = |queue: &ProcessQueue| {
@@ -113,7 +114,7 @@ impl Bfq {
         }
     }
 
-    /// A queue that has had no request yet may be one of a burst.
+    /// Notes a queue that has had no request yet, and so may be one of a burst.
     fn note_burst(&mut self, now: Nanos, own: usize) {
         let busy = self.busy();
         let queue = &mut self.queues[own];
@@ -142,7 +143,7 @@ impl Bfq {
         self.burst.last = Some(now);
     }
 
-    /// Merges a process's queue with another one, unless it streams; that is tried once.
+    /// Merges a process's queue with another one, unless it streams; this is tried once.
     fn merge(&mut self, process: u32, other: usize) {
         let Some(merging) = self.processes.get_mut(&process) else {
             return;
@@ -165,7 +166,7 @@ impl Bfq {
         self.lose_process(old);
     }
 
-    /// A process is no longer one of a queue's.
+    /// Notes that a process has left a queue.
     fn lose_process(&mut self, own: usize) {
         let queue = &mut self.queues[own];
         queue.processes -= 1;
@@ -181,7 +182,7 @@ impl Bfq {
         }
     }
 
-    /// A process has come to its end.
+    /// Notes that a process has ended.
     pub(super) fn process_ends(&mut self, now: Nanos, process: u32) {
         let Some(ended) = self.processes.remove(&process) else {
             return;

@@ -1,4 +1,4 @@
-//! One queue of BFQ's: what is known of the process that fills it.
+//! One queue of BFQ, with the properties of the process that fills it.
 //!
 //! - It is *seeky* where more than 19 of its last 32 requests began further than 800 sectors from
 //!   the end of the one before; on flash only requests of less than 64 sectors count as such.
@@ -7,51 +7,52 @@
 //!   there are some ten samples.
 //! - It is *bound* by its requests if it had some for four fifths of the time.
 //! - Its *weight is raised* thirtyfold when it begins, and when it was empty for two seconds: it
-//!   may be somebody who waits before a screen. That ends after a time that depends on the rate of
-//!   the disk, or with 120000 sectors. A queue that came up with seven others, each within 180 ms
-//!   of the one before, is of a large burst, and is not raised.
-//! - It is *soft real-time* if it begins anew with nothing at the disk, long enough after its last
-//!   turn that no more than 7000 sectors a second have come of it, and 24 ms at least; but not if
-//!   it does nothing but seek. Then its weight is raised three thousandfold, for 300 ms from its last such
-//!   beginning, however many sectors it gets. As in the source, a queue whose weight is raised already
-//!   need not wait for that, so that a stream whose requests end together stays raised.
+//!   may be an interactive process. That ends after a time that depends on the rate of the disk, or
+//!   with 120000 sectors. A queue that came up with seven others, each within 180 ms of the one
+//!   before, is of a large burst, and is not raised.
+//! - It is *soft real-time* if it begins again with no request at the disk, so long after its last
+//!   turn that it had no more than 7000 sectors per second, and 24 ms at least; but not if it only
+//!   seeks. Then its weight is raised three thousandfold, for 300 ms from its last such beginning,
+//!   however many sectors it gets. As in the source, a queue whose weight is already raised need
+//!   not fulfil that, so that a stream whose requests end together stays raised.
 
 use super::share::Share;
 use crate::command::Command;
 use crate::queue::waiting::Waiting;
 use raidlab_units::Nanos;
 
-/// The weight of a process that asks for none (`bfq_ioprio_to_weight` of priority 4), and the
-/// factor by which it is raised (`bfq_wr_coeff`).
+/// The default weight of a process (`bfq_ioprio_to_weight` of priority 4), and the factor by which
+/// it is raised (`bfq_wr_coeff`).
 pub(super) const WEIGHT: u64 = 40;
 pub(super) const RAISE: u64 = 30;
-/// The same of soft real-time, once more (`BFQ_SOFTRT_WEIGHT_FACTOR`), and for how long
-/// (`bfq_wr_rt_max_time`).
+/// The further factor of soft real-time (`BFQ_SOFTRT_WEIGHT_FACTOR`), and
+/// its duration (`bfq_wr_rt_max_time`).
 const SOFT_RAISE: u64 = 100;
 const SOFT_FOR: Nanos = Nanos::from_millis(300);
-/// Sectors a second of a process that may be such (`bfq_wr_max_softrt_rate`), and how long it is
-/// empty at least: idling, and four ticks of 250 Hz.
+/// The highest rate of a soft real-time process, sectors per second (`bfq_wr_max_softrt_rate`), and
+/// the least time that it is empty: idling, and four ticks of 250 Hz.
 const SOFT_RATE: u64 = 7000;
 const SOFT_PAUSE: Nanos = Nanos(SLICE_IDLE.0 + 16_000_000);
-/// Who was idle for so long is interactive (`bfq_wr_min_idle_time`), and no longer of a burst.
+/// The idle time after which a process is interactive (`bfq_wr_min_idle_time`), and no longer
+/// of a burst.
 const IDLE: Nanos = Nanos::from_secs(2);
 const BURST_OVER: Nanos = Nanos::from_secs(10);
-/// Sectors with a raised weight (`max_service_from_wr`).
+/// The number of sectors with a raised weight (`max_service_from_wr`).
 const RAISED_SECTORS: u64 = 120_000;
-/// Where a seek begins, and requests that are large on flash (`BFQQ_SEEK_THR`,
-/// `BFQQ_SECT_THR_NONROT`).
+/// The distance from which a request is a seek, and the size from which it is large on
+/// flash (`BFQQ_SEEK_THR`, `BFQQ_SECT_THR_NONROT`).
 const SEEK: u64 = 800;
 pub(super) const LARGE_ON_FLASH: u64 = 64;
-/// Seeks among the last 32 requests (`BFQQ_SEEKY`).
+/// The number of seeks among the last 32 requests above which a queue is seeky (`BFQQ_SEEKY`).
 const SEEKS: u32 = 19;
-/// How long the disk is kept idle for a queue (`bfq_slice_idle`).
+/// The time for which the disk is kept idle for a queue (`bfq_slice_idle`).
 pub(super) const SLICE_IDLE: Nanos = Nanos::from_millis(8);
-/// Samples of a think time that say something, of 256 (`bfq_sample_valid`).
+/// The number of samples from which a think time is valid, times 256 (`bfq_sample_valid`).
 const SAMPLES: u64 = 80;
-/// After so long half of what is known of its intensity is forgotten.
+/// The time after which half of the intensity's history is forgotten.
 const INTENSITY: Nanos = Nanos::from_millis(200);
 
-/// A request that waits, as far as a choice needs it.
+/// A waiting request, with the fields that a choice needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Next {
     pub(super) tag: u64,
@@ -69,57 +70,59 @@ impl From<&Command> for Next {
     }
 }
 
-/// A queue's requests, and what they say of its process.
+/// The requests of a queue, and the properties that they show of its process.
 #[derive(Debug, Clone)]
 pub(super) struct ProcessQueue {
-    /// Somebody waits for its requests.
+    /// Whether its requests are synchronous.
     pub(super) sync: bool,
-    /// How many processes have it.
+    /// The number of processes that use it.
     pub(super) processes: u32,
     pub(super) share: Share,
-    /// Requests that wait, the one of them whose turn is next, and those with the disk.
+    /// The waiting requests, the next of them, and those with the disk.
     pub(super) queued: u32,
     pub(super) next: Option<Next>,
     pub(super) with_disk: u32,
-    /// It has requests, or is served.
+    /// Whether it has requests, or is being served.
     pub(super) busy: bool,
-    /// Sectors of its next turn.
+    /// The sectors of its next turn.
     pub(super) budget: u64,
-    /// When its turn is over; when it has none, since when it is idle. `None`: for ever.
+    /// The end of its turn; without a turn, the time since which it is idle. `None`: for ever.
     pub(super) until: Option<Nanos>,
-    /// The disk is kept idle for it.
+    /// Whether the disk is kept idle for it.
     pub(super) waited_for: bool,
-    /// It left its turn for want of a request.
+    /// Whether it left its turn for want of a request.
     pub(super) resumes: bool,
-    /// In this turn its oldest request was looked at.
+    /// Whether its oldest request was checked in this turn.
     pub(super) oldest_seen: bool,
     pub(super) new: bool,
     pub(super) created: Nanos,
     pub(super) in_burst: bool,
     pub(super) short_think: bool,
     pub(super) bound: bool,
-    /// When its last request ended.
+    /// The time at which its last request ended.
     pub(super) last_end: Nanos,
     think: (u64, u64),
     active_since: Nanos,
     idle: Nanos,
     seeks: u32,
     end: u64,
-    /// Its weight is raised: since when, for how long, and sectors that it got.
+    /// Whether its weight is raised; since when, for how long, and its sectors since.
     pub(super) raised: bool,
     pub(super) raised_at: Nanos,
     pub(super) raised_for: Nanos,
     pub(super) raised_sectors: u64,
-    /// It is raised as soft real-time, and since when it was interactive before.
+    /// Whether it is raised as soft real-time, and since when it was interactive before.
     soft: bool,
     interactive_at: Option<Nanos>,
-    /// From when on it may be soft real-time; since when it has requests, and sectors since then.
+    /// The time from which it may be soft real-time; the time since which it has requests, and its
+    /// sectors since then.
     soft_from: Nanos,
     backlog: (Nanos, u64),
-    /// When its last request has ended, that is to be found out.
+    /// Whether that is to be found when its last request has ended.
     finds_soft: bool,
-    /// Requests of others that may be with the disk while it is waited for, how long its own take
-    /// without them, and when that was last found to be too much.
+    /// The number of other queues' requests that may be injected while the disk is idle for it,
+    /// the time of its own requests without them, and the time at which injection was last found
+    /// to be too much.
     pub(super) injected: u32,
     pub(super) alone: Option<Nanos>,
     pub(super) fewer_at: Nanos,
@@ -149,7 +152,7 @@ impl ProcessQueue {
             think: (0, 0),
             active_since: now,
             idle: Nanos::ZERO,
-            // As if it had sought once.
+            // A new queue counts as having sought once.
             seeks: 1,
             end: 0,
             raised: false,
@@ -167,7 +170,7 @@ impl ProcessQueue {
         }
     }
 
-    /// What its weight is multiplied with.
+    /// The factor by which its weight is multiplied.
     pub(super) const fn raise(&self) -> u64 {
         match (self.raised, self.soft) {
             (true, true) => RAISE * SOFT_RAISE,
@@ -184,17 +187,18 @@ impl ProcessQueue {
         self.seeks.count_ones() > SEEKS
     }
 
-    /// Whether it goes through the disk in order and always has more.
+    /// Whether it goes through the disk in order and always has more requests.
     pub(super) const fn streams(&self) -> bool {
         !self.is_seeky() && self.bound && self.short_think
     }
 
-    /// Whether its turn has lasted for too long.
+    /// Whether its turn has lasted too long.
     pub(super) fn is_late(&self, now: Nanos) -> bool {
         self.until.is_none_or(|until| until <= now)
     }
 
-    /// Whether that ends it: not while the disk is kept idle for it, unless a third is left.
+    /// Whether a late turn ends: not while the disk is kept idle for it, unless a third of the
+    /// budget is left.
     pub(super) fn times_out(&self, now: Nanos) -> bool {
         let much = self.share.left() >= self.share.budget / 3;
         (!self.waited_for || much) && self.is_late(now)
@@ -205,12 +209,12 @@ impl ProcessQueue {
         self.with_disk == 0 && self.until.is_none_or(|until| until + IDLE < now)
     }
 
-    /// Whether it is no longer of a burst.
+    /// Whether it is no longer part of a burst.
     pub(super) fn burst_is_over(&self, now: Nanos) -> bool {
         !self.new && self.was_idle(now) && self.until.is_none_or(|until| until + BURST_OVER < now)
     }
 
-    /// Sectors that it pays for a request: three times as many where nobody waits for it.
+    /// The sectors that it is charged for a request: three times as many if it is asynchronous.
     pub(super) const fn charge(&self, sectors: u64) -> u64 {
         match self.sync || self.raised {
             true => sectors,
@@ -218,12 +222,12 @@ impl ProcessQueue {
         }
     }
 
-    /// What it pays for its next one.
+    /// The sectors that it is charged for its next request.
     pub(super) fn next_charge(&self) -> u64 {
         self.next.map_or(0, |next| self.charge(next.count))
     }
 
-    /// A request comes: how long the process thought, if it had none. Whether it now thinks for
+    /// Notes the think time before a new request, if it had none. Returns whether it now thinks for
     /// long when it did not, or the other way round.
     pub(super) fn think(&mut self, now: Nanos) -> bool {
         if self.with_disk == 0 && !self.busy {
@@ -239,7 +243,7 @@ impl ProcessQueue {
         std::mem::replace(&mut self.short_think, !long) == long
     }
 
-    /// A request comes: whether it seeks. Who only seeks is not soft real-time.
+    /// Notes whether a new request seeks. A process that only seeks is not soft real-time.
     pub(super) fn seek(
         &mut self,
         now: Nanos,
@@ -254,12 +258,12 @@ impl ProcessQueue {
         }
     }
 
-    /// Takes down where the last request that came ends, by which seeking is told.
+    /// Notes the end of the last request, by which seeks are found.
     pub(super) const fn ends_at(&mut self, end: u64) {
         self.end = end;
     }
 
-    /// A request comes: for how much of the time there was one.
+    /// Notes at a new request for which share of the time there was one.
     pub(super) fn note_intensity(&mut self, now: Nanos) {
         let all = now - self.active_since;
         if self.queued == 0 && self.with_disk == 0 {
@@ -275,8 +279,8 @@ impl ProcessQueue {
         }
     }
 
-    /// It has requests again: its weight is raised if it is interactive or soft real-time, and
-    /// whether it was not before.
+    /// Raises its weight when it has requests again, if it is interactive or soft real-time.
+    /// Returns whether it was not raised before.
     pub(super) fn raise_at_start(
         &mut self,
         now: Nanos,
@@ -308,7 +312,7 @@ impl ProcessQueue {
         false
     }
 
-    /// It takes over the requests of another one, whose weight may be raised.
+    /// Takes over the raised weight of another queue together with its requests.
     pub(super) fn raise_as(&mut self, other: &Self) {
         if other.raised && !self.raised {
             (self.raised, self.soft) = (true, other.soft);
@@ -317,7 +321,7 @@ impl ProcessQueue {
         }
     }
 
-    /// It was sent, or charged, so many sectors.
+    /// Notes the sectors that it was sent, or charged.
     pub(super) const fn got(&mut self, sectors: u64) {
         self.backlog.1 += sectors;
         if self.raised {
@@ -325,7 +329,7 @@ impl ProcessQueue {
         }
     }
 
-    /// Its turn ends: from when on it may be soft real-time, if it is empty.
+    /// Finds at the end of its turn the time from which it may be soft real-time, if it is empty.
     pub(super) fn find_soft(&mut self, now: Nanos) {
         if self.queued == 0 && self.with_disk > 0 {
             self.finds_soft = true;
@@ -334,7 +338,7 @@ impl ProcessQueue {
         }
     }
 
-    /// A request of it has ended: the same, if that was to be found out.
+    /// Finds the same when a request of it has ended, if that was postponed.
     pub(super) fn find_soft_at_end(&mut self, now: Nanos) {
         let interactive = self.raised && !self.soft;
         if self.finds_soft && self.with_disk == 0 && self.queued == 0 && !interactive {
@@ -348,7 +352,7 @@ impl ProcessQueue {
         self.soft_from = self.soft_from.max(slow).max(now + SOFT_PAUSE);
     }
 
-    /// Its raised weight may be over, or be that of an interactive process again.
+    /// Ends its raised weight if the time is over, or returns it to that of an interactive process.
     pub(super) fn lower(&mut self, now: Nanos, duration: Nanos) {
         if self.in_burst {
             self.end_raise(now);
@@ -360,7 +364,7 @@ impl ProcessQueue {
         }
     }
 
-    /// It is no longer soft real-time, and perhaps interactive as before.
+    /// Ends its soft real-time weight, and perhaps returns it to that of an interactive process.
     fn end_soft(&mut self, now: Nanos, duration: Nanos) {
         let before = self.interactive_at.filter(|&at| at + duration >= now);
         match before.filter(|_| self.soft) {
@@ -378,8 +382,8 @@ impl ProcessQueue {
         (self.raised, self.soft, self.raised_at) = (false, false, now);
     }
 
-    /// Its turn begins: how many times as long it is as others'; time without one does not count
-    /// as that of soft real-time.
+    /// The factor of its turn's length, at the beginning of the turn; time without a turn does not
+    /// count as soft real-time.
     pub(super) fn turn_factor(&mut self, now: Nanos) -> u64 {
         if !self.raised || !self.soft {
             return self.share.weight / WEIGHT;
@@ -393,15 +397,15 @@ impl ProcessQueue {
         1
     }
 
-    /// How many requests of others may go meanwhile is found out anew.
+    /// Restarts the adaptation of injection.
     pub(super) fn reset_injection(&mut self, now: Nanos) {
         self.alone = None;
         self.injected = u32::from(!self.short_think);
         self.fewer_at = now;
     }
 
-    /// The request that is to follow `gone`, which is among `own`: once in a turn the oldest, if it
-    /// is late, else the one that is nearest behind or before it.
+    /// The request that is to follow `gone`, among `own`: once in a turn the oldest, if it is late,
+    /// else the nearest one after or before it.
     pub(super) fn after<'a>(
         &mut self,
         now: Nanos,
@@ -429,14 +433,14 @@ impl ProcessQueue {
     }
 }
 
-/// Whether a request is far from a place, which is 0 when nothing was there yet.
+/// Whether a request is far from a place, which is 0 before the first request.
 pub(super) fn seeks(from: u64, command: &Command, rotational: bool) -> bool {
     let far = from != 0 && command.start.0.abs_diff(from) > SEEK;
     far && (rotational || command.count.0 < LARGE_ON_FLASH)
 }
 
-/// The one of two requests that is nearer to a place: the way back counts twice, and one that is
-/// more than 16 MiB before it is as far away as if it lay behind all others.
+/// The nearer of two requests to a place: the way back counts twice, and a request more than 16 MiB
+/// before it counts as farther than all others.
 pub(super) fn nearer(one: Option<Next>, other: Option<Next>, from: u64) -> Option<Next> {
     const BACK: u64 = 16 * 1024 * 2;
     let (Some(first), Some(second)) = (one, other) else {

@@ -1,44 +1,44 @@
-//! How fast the disk is at best, as BFQ estimates it: largest budgets, and how long weights are
-//! raised, come from that.
+//! The disk's peak rate as BFQ estimates it, from which the largest budgets and the duration of
+//! raised weights follow.
 //!
-//! Requests that are sent are counted for a second, or until the disk has had nothing to do for a
-//! tenth of one. What was sent in that time is a sample, if there were 32 requests in 0.3 s at
-//! least, and three quarters of them continued others or the rate is higher than the estimate
-//! is. The more of them did, and the longer the time is, the more it counts: from a tenth to a half.
+//! Requests that are sent are counted for a second, or until the disk was idle for a tenth of one.
+//! They make a sample, if there were 32 requests in 0.3 s at least, and three quarters of them
+//! continued others or the rate is higher than the estimate. The more of them did, and the longer
+//! the time is, the higher its weight: from a tenth to a half.
 
 use raidlab_units::Nanos;
 
-/// A sector a microsecond (`BFQ_RATE_SHIFT`).
+/// The unit of rates: one sector per microsecond (`BFQ_RATE_SHIFT`).
 const UNIT: u64 = 1 << 16;
-/// A rate that the estimate begins below, by a third; of flash, and of platters (`ref_rate`).
+/// The reference rates of flash and of platters (`ref_rate`); the estimate begins a third below.
 const REFERENCE: [u64; 2] = [33_000, 14_000];
-/// How long a disk of that rate needs to start a large program (`ref_wr_duration`).
+/// The time that a disk of that rate needs to start a large program (`ref_wr_duration`).
 const STARTS: [Nanos; 2] = [Nanos::from_millis(2500), Nanos::from_millis(7000)];
-/// What a time of raised weights may be (`bfq_wr_duration`).
+/// The bounds of the time of raised weights (`bfq_wr_duration`).
 const RAISED: [Nanos; 2] = [Nanos::from_secs(3), Nanos::from_secs(25)];
-/// Requests of a sample at least, and its time (`BFQ_RATE_MIN_SAMPLES`, `_MIN_INTERVAL`,
-/// `_REF_INTERVAL`).
+/// The least number of requests in a sample, and its times
+/// (`BFQ_RATE_MIN_SAMPLES`, `_MIN_INTERVAL`, `_REF_INTERVAL`).
 const SAMPLES: u64 = 32;
 const SHORTEST: Nanos = Nanos::from_millis(300);
 const LONGEST: Nanos = Nanos::SECOND;
-/// The disk has had nothing to do for so long.
+/// The idle time of the disk that ends a sample.
 const PAUSE: Nanos = Nanos::from_millis(100);
-/// No disk does so many sectors in a microsecond.
+/// A rate that no disk reaches.
 const IMPOSSIBLE: u64 = 20 * UNIT;
-/// Until as many budgets were given, the largest is this one (`bfq_stats_min_budgets`,
-/// `bfq_default_max_budget`).
+/// The number of given budgets until which the largest is this
+/// one (`bfq_stats_min_budgets`, `bfq_default_max_budget`).
 const BUDGETS: u32 = 194;
 const DEFAULT_BUDGET: u64 = 16 * 1024;
 
-/// What was sent since the sample began, and the estimate.
+/// The requests since the sample began, and the estimate.
 #[derive(Debug, Clone)]
 pub(super) struct PeakRate {
     kind: usize,
-    /// In units of a sector a microsecond.
+    /// The estimate, in units of a sector per microsecond.
     rate: u64,
     /// The largest budget by the rate, in sectors.
     budget: u64,
-    /// A mean of how many were given, which grows to 256.
+    /// A mean of the number of given budgets, which grows to 256.
     given: u32,
     samples: u64,
     sequential: u64,
@@ -49,15 +49,15 @@ pub(super) struct PeakRate {
     span: Nanos,
 }
 
-/// What the disk's rate is estimated by: one request that is sent.
+/// A sent request, as the estimate sees it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent {
     pub(super) sectors: u64,
-    /// It lies far from the request before it.
+    /// Whether it is far from the request before it.
     pub(super) seeks: bool,
-    /// Other requests are with the disk, or were just now.
+    /// Whether other requests are with the disk, or were just now.
     pub(super) follows: bool,
-    /// The disk has other requests at this moment.
+    /// Whether the disk has other requests at this moment.
     pub(super) busy: bool,
 }
 
@@ -84,7 +84,7 @@ impl PeakRate {
         self.budget
     }
 
-    /// A budget is given to a queue.
+    /// Counts a budget that is given to a queue.
     pub(super) const fn give_budget(&mut self) {
         self.given = (self.given * 7 + 256) / 8;
     }
@@ -107,7 +107,7 @@ impl PeakRate {
         self.largest_budget() / 32
     }
 
-    /// How long a queue's weight is raised.
+    /// The time for which a queue's weight is raised.
     pub(super) fn raised_for(&self) -> Nanos {
         let time = STARTS[self.kind] * REFERENCE[self.kind];
         Nanos(time.0 / self.rate).clamp(RAISED[0], RAISED[1])
@@ -135,8 +135,8 @@ impl PeakRate {
         self.last = now;
     }
 
-    /// Something has ended so long after what ended before that the disk was not at its best
-    /// meanwhile: the sample ends.
+    /// Ends the sample if a request has ended so long after the one before that the disk was not at
+    /// its peak rate.
     pub(super) fn ended(&mut self, now: Nanos, completed: Nanos, short: Nanos, timeout: Nanos) {
         let micros = (now - completed).0 / 1000;
         if micros > short.0 / 1000 && self.largest * UNIT / micros < UNIT / 1024 {

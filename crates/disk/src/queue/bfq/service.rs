@@ -1,10 +1,10 @@
-//! B-WF2Q+: which queue is served next, so that each gets its weight's part of the sectors.
+//! B-WF2Q+: the choice of the next queue, so that each gets its weight's share of the sectors.
 //!
 //! Virtual time advances with the sectors that are served, divided by the weights of all queues
-//! that count. A queue that waits is to be served from its start to its finish, which is its
-//! budget divided by its weight later. Of those whose start has come the one with the earliest
-//! finish is next; where none has come, virtual time jumps to the first. A queue that runs out
-//! of requests counts until virtual time has passed the finish of what it got, so that it gains
+//! that count. A waiting queue is to be served from its start to its finish, which is later by its
+//! budget divided by its weight. Of those whose start has been reached the one with the earliest
+//! finish is next; where none has been reached, virtual time jumps to the first. A queue that runs
+//! out of requests counts until virtual time has passed the finish of its service, so that it gains
 //! nothing by leaving and coming back.
 
 use super::process_queue::ProcessQueue;
@@ -15,20 +15,20 @@ use super::share::{Place, SECTOR, Share};
 pub(super) struct Service {
     time: u64,
     weights: u64,
-    /// How many times a queue has begun to wait for its turn.
+    /// The number of times that a queue has begun to wait for its turn.
     turns: u64,
 }
 
 impl Service {
-    /// A queue has got so many sectors, to be told as they are charged.
+    /// Notes that a queue has got so many sectors; called as they are charged.
     pub(super) fn serve(&mut self, queues: &mut [ProcessQueue], queue: usize, sectors: u64) {
         queues[queue].share.served += sectors;
         self.time += sectors * SECTOR / self.weights.max(1);
         self.forget(queues);
     }
 
-    /// A queue has requests again. `resumes`: it left for want of some and came back soon, and
-    /// is served as if it had never been away.
+    /// Adds a queue that has requests again. `resumes`: it left for want of requests and came back
+    /// soon, and is served as if it had never been away.
     pub(super) fn activate(&mut self, queues: &mut [ProcessQueue], queue: usize, resumes: bool) {
         let share = &mut queues[queue].share;
         let back = resumes && self.time > share.finish;
@@ -43,7 +43,7 @@ impl Service {
         self.wait(&mut queues[queue], back);
     }
 
-    /// A queue that is served or waits goes on with a new budget.
+    /// Gives a queue that is served or waits a new budget.
     pub(super) fn requeue(&mut self, queue: &mut ProcessQueue) {
         let share = &mut queue.share;
         if share.place == Place::Serving {
@@ -53,7 +53,7 @@ impl Service {
         self.wait(queue, false);
     }
 
-    /// A queue has no requests.
+    /// Notes that a queue has no requests.
     pub(super) fn leave(&mut self, share: &mut Share) {
         share.finish_after(share.served);
         if share.place != Place::Serving {
@@ -68,14 +68,14 @@ impl Service {
         }
     }
 
-    /// The weight of a queue that counts is what it should be.
+    /// Applies a changed weight to a queue that counts.
     pub(super) fn weigh(&mut self, queue: &mut ProcessQueue) {
         let weight = queue.weight();
         self.weights = self.weights + weight - queue.share.weight;
         queue.share.weight = weight;
     }
 
-    /// Puts a queue among those that wait.
+    /// Puts a queue among the waiting ones.
     fn wait(&mut self, queue: &mut ProcessQueue, back: bool) {
         self.weigh(queue);
         let raise = queue.raise();
@@ -90,7 +90,7 @@ impl Service {
         self.turns += 1;
     }
 
-    /// The queue that is to be served, when none is; it is served from now on.
+    /// Chooses the queue to be served, when none is; it is served from now on.
     pub(super) fn next(&mut self, queues: &mut [ProcessQueue]) -> Option<usize> {
         let active = |queue: &ProcessQueue| matches!(queue.share.place, Place::Active(_));
         let starts = queues.iter().filter(|queue| active(queue));
@@ -107,7 +107,7 @@ impl Service {
         Some(next)
     }
 
-    /// Virtual time has passed what the first of the idle queues got: it no longer counts.
+    /// Removes idle queues whose service virtual time has passed: they no longer count.
     fn forget(&mut self, queues: &mut [ProcessQueue]) {
         let active = |queue: &ProcessQueue| matches!(queue.share.place, Place::Active(_));
         let idle = |queue: &&mut ProcessQueue| queue.share.place == Place::Idle;

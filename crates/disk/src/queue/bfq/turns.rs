@@ -1,4 +1,4 @@
-//! Turns: which queue sends, how a turn ends, what it costs, and when the disk is kept idle.
+//! Turns of queues: the sending queue, the end and cost of a turn, and idling of the disk.
 
 use super::process_queue::{LARGE_ON_FLASH, ProcessQueue, SLICE_IDLE, WEIGHT, seeks};
 use super::rate;
@@ -8,22 +8,23 @@ use crate::command::CommandKind;
 use crate::queue::waiting::Waiting;
 use raidlab_units::Nanos;
 
-/// How long the disk is kept idle for a queue whose weight is raised.
+/// The time for which the disk is kept idle for a queue with a raised weight.
 const RAISED_IDLE: Nanos = Nanos::from_millis(20);
-/// When queues are looked at again that had requests and sent none (`BLK_MQ_BUDGET_DELAY`).
+/// The time after which queues with requests are checked again when none
+/// was sent (`BLK_MQ_BUDGET_DELAY`).
 const LOOK_AGAIN: Nanos = Nanos::from_millis(3);
-/// A turn after which it can be told whether it was slow.
+/// The length of a turn from which slowness can be judged.
 const TELLING: Nanos = Nanos::from_millis(20);
 
-/// Why a turn ends (`enum bfqq_expiration`).
+/// The reason for the end of a turn (`enum bfqq_expiration`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// The disk was kept idle for the queue, and no request of it came.
+    /// The disk was kept idle for the queue, and no request came.
     TooIdle,
-    /// It lasted for too long; the same, at the end of idling, which is not counted.
+    /// The turn lasted too long, or did at the end of idling, which is not counted.
     Timeout,
     IdledTimeout,
-    /// The next request is more than what is left of the budget.
+    /// The next request is larger than the rest of the budget.
     Exhausted,
     /// The queue has no requests, and the disk is not kept idle for it.
     Empty,
@@ -32,7 +33,7 @@ pub(super) enum End {
 }
 
 impl Bfq {
-    /// The next request to be sent; `None`: nobody sends any now.
+    /// The next request to be sent; `None` if no queue sends now.
     pub(in crate::queue) fn next(&mut self, now: Nanos, waiting: &[Waiting]) -> Option<usize> {
         if self.queued == 0 {
             return None;
@@ -74,7 +75,7 @@ impl Bfq {
         }
     }
 
-    /// The next queue has its turn.
+    /// Begins the turn of the next queue.
     fn begin_turn(&mut self, now: Nanos) -> Option<usize> {
         let own = self.service.next(&mut self.queues)?;
         self.serving = Some(own);
@@ -165,7 +166,7 @@ impl Bfq {
         Some(index)
     }
 
-    /// A raised weight may be over.
+    /// Ends a raised weight if its time is over.
     fn lower_weight(&mut self, now: Nanos, own: usize) {
         let queue = &mut self.queues[own];
         if queue.raised {
@@ -176,8 +177,8 @@ impl Bfq {
         }
     }
 
-    /// The turn of the queue that is served ends: it pays for its time if it was slow, and its next
-    /// budget is found.
+    /// Ends the turn of the served queue: it is charged for its time if it was slow, and gets
+    /// its next budget.
     pub(super) fn expire(&mut self, now: Nanos, own: usize, end: End) {
         let (slow, time) = self.was_slow(now, own, end);
         let late = matches!(end, End::Timeout | End::IdledTimeout);
@@ -201,7 +202,7 @@ impl Bfq {
         }
     }
 
-    /// Whether a queue made slow use of its turn, and how long that counts.
+    /// Whether a queue used its turn slowly, and the time that counts for that.
     fn was_slow(&self, now: Nanos, own: usize, end: End) -> (bool, Nanos) {
         let queue = &self.queues[own];
         if !queue.sync {
@@ -223,7 +224,7 @@ impl Bfq {
         (slow, time)
     }
 
-    /// A queue pays for so long as if it had been served at the disk's best rate.
+    /// Charges a queue for so long as if it had been served at the disk's peak rate.
     fn charge_time(&mut self, own: usize, time: Nanos) {
         let millis = time.0.min(TURN.0) / 1_000_000;
         let sectors = self.rate.budget() * millis / (TURN.0 / 1_000_000);
@@ -235,7 +236,7 @@ impl Bfq {
         self.service.serve(&mut self.queues, own, more);
     }
 
-    /// The next budget of a queue, by how its turn ended (`__bfq_bfqq_recalc_budget`).
+    /// Computes the next budget of a queue, by how its turn ended (`__bfq_bfqq_recalc_budget`).
     fn find_budget(&mut self, own: usize, end: End) {
         let (least, most) = (self.rate.smallest_budget(), self.rate.budget());
         let known = self.rate.is_known();
@@ -258,7 +259,7 @@ impl Bfq {
         }
     }
 
-    /// Nobody is served any more; a queue with requests waits for its next turn.
+    /// Ends the service of a queue; with requests it waits for its next turn.
     pub(super) fn end_turn(&mut self, now: Nanos, own: usize, end: End) {
         let stays = end == End::Preempted && self.idling_is_needed(own);
         if self.queues[own].queued == 0 && !stays {
@@ -274,15 +275,15 @@ impl Bfq {
         self.serving = None;
     }
 
-    /// A queue has no requests and is not served.
+    /// Notes that a queue has no requests and is not served.
     pub(super) fn leave(&mut self, own: usize) {
         let queue = &mut self.queues[own];
         queue.busy = false;
         self.service.leave(&mut queue.share);
     }
 
-    /// A request of the queue that is served has ended: the disk is kept idle for it, or its turn
-    /// may be over. Whether the former.
+    /// Handles the end of a request of the served queue: the disk is kept idle for it, or its turn
+    /// may be over. Returns whether it is kept idle.
     pub(super) fn idles_or_expires(&mut self, now: Nanos, own: usize) -> bool {
         let queue = &self.queues[own];
         if self.must_idle(own) {
@@ -300,7 +301,7 @@ impl Bfq {
         false
     }
 
-    /// The disk is kept idle for a queue from now on.
+    /// Keeps the disk idle for a queue from now on.
     fn idle(&mut self, now: Nanos, own: usize) {
         let queue = &mut self.queues[own];
         queue.waited_for = true;
@@ -313,7 +314,7 @@ impl Bfq {
         self.idle_until = Some(now + time);
     }
 
-    /// A queue has no request, and the disk is to be kept idle for it.
+    /// Whether a queue has no request, and the disk is to be kept idle for it.
     fn must_idle(&self, own: usize) -> bool {
         self.queues[own].queued == 0 && self.is_worth_idling(own)
     }
@@ -326,7 +327,7 @@ impl Bfq {
         may && (self.idling_helps(own) || self.idling_is_needed(own))
     }
 
-    /// Whether idling makes the disk do more (`idling_boosts_thr_without_issues`).
+    /// Whether idling raises throughput (`idling_boosts_thr_without_issues`).
     pub(super) fn idling_helps(&self, own: usize) -> bool {
         let queue = &self.queues[own];
         let has_no_queue = self.queueing == Some(false);
@@ -335,7 +336,7 @@ impl Bfq {
         queue.processes > 0 && helps && self.raised_busy() == 0
     }
 
-    /// Whether weights ask for it (`idling_needed_for_service_guarantees`).
+    /// Whether weights require idling (`idling_needed_for_service_guarantees`).
     fn idling_is_needed(&self, own: usize) -> bool {
         const OTHERS: usize = 4;
         let queue = &self.queues[own];

@@ -1,4 +1,4 @@
-//! Where a new array's bitmap is to be: nowhere, on its members, or in a file of its own.
+//! The place of a new array's bitmap: nowhere, on its members, or in a file of its own.
 
 use super::{Arguments, ConsistencyPolicy};
 use crate::failure::{Failure, Kind};
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Where an array's bitmap is to be: nowhere, on the members, or in a file.
+/// The place of an array's bitmap as it is typed: nowhere, on the members, or in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum BitmapWord {
     None,
@@ -27,7 +27,7 @@ pub(super) fn bitmap(text: &str) -> Result<BitmapWord, String> {
     }
 }
 
-/// Where the bitmap is to be, if what is said of it and of consistency agrees.
+/// The place of the bitmap, if the options for it and for consistency agree.
 pub(super) fn bitmap_choice(arguments: &Arguments) -> Result<BitmapChoice, Failure> {
     use ConsistencyPolicy as Policy;
     let level = arguments.level;
@@ -66,7 +66,7 @@ pub(super) fn bitmap_choice(arguments: &Arguments) -> Result<BitmapChoice, Failu
     })
 }
 
-/// The bitmap's file must not be a member, or anything but a file.
+/// Checks that the bitmap's file is no member, and that nothing but a file stands in its place.
 pub(super) fn check_bitmap_file(arguments: &Arguments) -> Result<(), Failure> {
     let Some(BitmapWord::File(path)) = &arguments.bitmap else {
         return Ok(());
@@ -85,7 +85,7 @@ pub(super) fn check_bitmap_file(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Before the members: an array whose bitmap is not there is resynced wholly.
+/// Writes the bitmap before the members: an array without its bitmap is resynced wholly.
 pub(super) fn write_bitmap(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |source| Failure::write_file(path, source);
     let file = File::create(path).map_err(failed)?;

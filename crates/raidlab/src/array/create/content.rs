@@ -1,4 +1,4 @@
-//! What is on the members of a new array, and would be lost.
+//! The content of a new array's members that would be lost.
 
 use raidlab_serve::member::Member;
 use raidlab_store::text::visible_path;
@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// What is not empty of members and the bitmap's file, in words; nothing if all are.
+/// The members and the bitmap's file that are not empty, in words; nothing if all are empty.
 pub(super) fn what_is_lost(claimed: &[Option<Member>], bitmap: Option<&PathBuf>) -> Option<String> {
     let mut full: Vec<String> = claimed
         .iter()

@@ -1,8 +1,8 @@
-//! What is said of clients that ended badly: a few lines, whatever they do.
+//! Messages on clients that ended badly: a few lines, whatever they do.
 //!
-//! A flood of them must neither fill a log nor wait for whoever reads it: in each
-//! [`WINDOW`] the first [`LINES`] are told one by one, the others as a number, and
-//! who finds somebody else writing does not wait.
+//! A flood of such clients must neither fill a log nor wait for its reader: in each [`WINDOW`] the
+//! first [`LINES`] are told one by one, the others as a number, and a thread that finds another one
+//! writing does not wait.
 
 use crate::output;
 use std::error::Error;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const WINDOW: Duration = Duration::from_secs(10);
 const LINES: u32 = 10;
 
-/// Says on standard error what became of clients' connections.
+/// A log that says on standard error how clients' connections ended.
 pub struct ClientLog {
     window: Mutex<Window>,
     untold: AtomicU64,
@@ -25,7 +25,7 @@ struct Window {
 }
 
 impl ClientLog {
-    /// A log in whose window nothing was said yet.
+    /// Makes a log with an empty window.
     pub fn new() -> Self {
         Self {
             window: Mutex::new(Window {
@@ -36,7 +36,7 @@ impl ClientLog {
         }
     }
 
-    /// Tells, or counts, how the client `number` ended.
+    /// Prints, or counts, how the client `number` ended.
     pub fn tell(&self, number: u32, error: &dyn Error) {
         if !self.try_tell(number, error) {
             self.untold.fetch_add(1, Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl Drop for ClientLog {
     }
 }
 
-/// Those of whom nothing was said before.
+/// The line on clients that ended without a line of their own.
 fn others(count: u64) -> String {
     match count {
         0 => String::new(),

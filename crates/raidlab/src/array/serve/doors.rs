@@ -1,4 +1,4 @@
-//! By what clients and administrators reach what is served.
+//! The sockets by which clients and administrators reach an export.
 
 use super::{Arguments, Served};
 use crate::failure::{Failure, Kind};
@@ -12,17 +12,17 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-/// By what is served something is reached; nobody is answered yet.
+/// The sockets by which an export is reached, before any connection is answered.
 pub(super) struct Doors {
     pub(super) name: String,
-    /// Of an array.
+    /// The control socket of an array.
     pub(super) control: Option<ControlServer>,
     pub(super) places: Vec<Listen>,
     pub(super) listening: Listening,
 }
 
 impl Doors {
-    /// Opens them for what goes by this name.
+    /// Opens the sockets for an export of this name.
     ///
     /// # Errors
     /// When a socket, an address or a certificate cannot be used.
@@ -49,7 +49,7 @@ impl Doors {
     }
 }
 
-/// A control socket that does not answer yet: another server of that name is found out before
+/// Opens a control socket that does not answer yet: another server of that name is found out before
 /// anything is served.
 fn control(arguments: &Arguments, name: &str) -> Result<ControlServer, Failure> {
     let path = match &arguments.control {
@@ -60,13 +60,13 @@ fn control(arguments: &Arguments, name: &str) -> Result<ControlServer, Failure> 
     ControlServer::listen(&path).map_err(no_control)
 }
 
-/// Why an array has no control socket, with what helps.
+/// The failure for an array that has no control socket, with a remedy.
 pub(super) fn no_control(error: ControlError) -> Failure {
     Failure::new(Kind::Run, error).help("`--name` or `--control` gives it another place")
 }
 
-/// Where to listen: as asked, or beside the control socket if there is no
-/// other way to what is served.
+/// The addresses to listen at: as asked, or beside the control socket if there is no other way
+/// to the export.
 fn places(arguments: &Arguments, name: &str) -> Result<Vec<Listen>, Failure> {
     let unix = arguments.unix.iter().cloned().map(Listen::Unix);
     let tcp = arguments.tcp.iter().map(|address| Listen::Tcp {
@@ -83,7 +83,7 @@ fn places(arguments: &Arguments, name: &str) -> Result<Vec<Listen>, Failure> {
     Ok(places)
 }
 
-/// Why nobody listens, with what helps.
+/// The failure to listen, with a remedy.
 pub(super) fn listen_failed(error: ServeError) -> Failure {
     let help = match &error {
         ServeError::NotLoopback(_) => "`--anywhere` allows it; better with TLS",
@@ -101,7 +101,7 @@ pub(super) fn listen_failed(error: ServeError) -> Failure {
     Failure::new(Kind::Run, error).help(help)
 }
 
-/// Says what is served, and where.
+/// Prints the export and its addresses.
 pub(super) fn announce(
     arguments: &Arguments,
     name: &str,
@@ -140,8 +140,8 @@ pub(super) fn announce(
     }
 }
 
-/// A name or a path as a part of an address of NBD: what has a meaning there, or cannot be
-/// there, as `%` and two digits.
+/// A name or a path as a part of an address of NBD: bytes that have a meaning there, or cannot be
+/// there, are written as `%` and two digits.
 fn in_uri(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, &byte| {
         if byte.is_ascii_alphanumeric() || b"/-._~:".contains(&byte) {

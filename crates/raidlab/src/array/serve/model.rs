@@ -21,7 +21,7 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Switches it on.
+    /// Starts serving the disk.
     ///
     /// # Errors
     /// When there is no such preset or set, or the file cannot be used.

@@ -1,4 +1,4 @@
-//! What is served: arrays put together from devices, and files.
+//! The sources of an export: arrays put together from devices, and files.
 
 use super::{Prepared, Served};
 use crate::array::devices::{Named, Opening, named};
@@ -120,7 +120,7 @@ pub struct Assembling {
     member_timeout: u64,
 }
 
-/// A read policy that an array with data offers; of a model's it is said that it is one.
+/// Parses a read policy that an array with data offers; a policy of a model's is refused as such.
 fn served_policy(text: &str) -> Result<ReadPolicyKind, String> {
     text.parse().map_err(|error: ReadPolicyError| {
         let own = ReadPolicyKind::OWN.map(|kind| kind.name()).join(", ");
@@ -156,8 +156,8 @@ impl Assembling {
         Ok(file.map(Member::from))
     }
 
-    /// Opens all members, and starts those that are arrays. These keep their size: what lies
-    /// on them may have its superblock at the end.
+    /// Opens all members, and starts those that are arrays. These keep their size: their content
+    /// may have its superblock at the end.
     fn members(
         &self,
         nest: &Arc<Nest>,
@@ -201,7 +201,7 @@ impl Assembling {
         }
     }
 
-    /// A file as it is.
+    /// Opens a file that is served as it is.
     ///
     /// # Errors
     /// When it cannot be used.
@@ -223,7 +223,7 @@ impl Assembling {
         Ok(Served::Other(Arc::new(export)))
     }
 
-    /// What the devices make, in words; nothing is changed.
+    /// The assembly that the devices make, in words; nothing is changed.
     ///
     /// # Errors
     /// When they do not make an array that may be started.
@@ -245,8 +245,8 @@ impl Assembling {
             .map_err(not_assembled)
     }
 
-    /// What devices make, in words, and which option has no effect on it. `chooses`: an array
-    /// among its members has copies.
+    /// The assembly of devices in words, and the option that has no effect on it. `chooses` says
+    /// that an array among its members has copies.
     fn words_of(&self, assembly: &Assembly, chooses: bool) -> String {
         let mut text = words(assembly);
         if self.read_policy.is_some() && !chooses && !has_copies(assembly) {
@@ -258,7 +258,7 @@ impl Assembling {
         text
     }
 
-    /// These arguments as words, for the server.
+    /// Turns these arguments into words, for the server.
     #[must_use]
     pub fn words(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = Vec::new();
@@ -323,7 +323,7 @@ impl Assembling {
         }
     }
 
-    /// The devices put together, the log replayed; nothing is started. It is said what they are.
+    /// Puts the devices together and replays the log, and prints what they are; nothing is started.
     fn assemble(&self, nest: &Arc<Nest>) -> Result<Assembled, Failure> {
         let open = |path: &Path| self.open(path).map(Member::from);
         let mut chooses = false;
@@ -341,7 +341,8 @@ impl Assembling {
 }
 
 impl Assembling {
-    /// The array, not started but for arrays that are its members, and its name.
+    /// Prepares the array, of which only the arrays that are its members are started, and
+    /// returns its name.
     ///
     /// # Errors
     /// When the devices do not make an array that may be started.
@@ -355,7 +356,7 @@ impl Assembling {
     }
 }
 
-/// Says what devices make, in these words, before it is started.
+/// Prints the assembly of devices, in these words, before it is started.
 fn announce(assembled: &Assembled, words: &str) {
     output::say(words.trim_end());
     if assembled.replayed > 0 {
@@ -364,7 +365,7 @@ fn announce(assembled: &Assembled, words: &str) {
     }
 }
 
-/// A choice as the command line has it.
+/// A choice in the spelling of the command line.
 fn word(choice: impl ValueEnum) -> OsString {
     let value = choice.to_possible_value();
     value
@@ -372,7 +373,7 @@ fn word(choice: impl ValueEnum) -> OsString {
         .unwrap_or_default()
 }
 
-/// Why there is no array, and what could be done.
+/// The failure for devices that make no array, with a remedy.
 pub fn not_assembled(error: FilesError) -> Failure {
     let help = match &error {
         FilesError::Assemble(AssembleError::SplitBrain { .. }) => {
@@ -405,12 +406,12 @@ pub fn not_assembled(error: FilesError) -> Failure {
     Failure::new(Kind::Input, error).maybe_help(help)
 }
 
-/// Whether a policy chooses who serves a read.
+/// Whether the array has copies among which a policy chooses for a read.
 const fn has_copies(assembly: &Assembly) -> bool {
     matches!(assembly.level, Level::Raid1 | Level::Raid10)
 }
 
-/// What devices make, in words.
+/// The assembly of devices, in words.
 fn words(assembly: &Assembly) -> String {
     let mut text = String::new();
     let _ = writeln!(

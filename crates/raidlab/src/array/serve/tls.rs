@@ -1,4 +1,4 @@
-//! TLS on the command line.
+//! The options of TLS on the command line.
 
 use raidlab_serve::server::{TlsClients, TlsFiles};
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ impl TlsArguments {
         self.require || self.client_authority.is_some()
     }
 
-    /// The files, if TLS is to be offered.
+    /// The files of TLS, if it is to be offered.
     pub fn files(&self) -> Option<TlsFiles> {
         Some(TlsFiles {
             certificate: self.certificate.clone()?,

@@ -1,4 +1,4 @@
-//! What is served as a block device too, by Linux's driver for block devices in user space.
+//! The export as a block device too, by Linux's driver for block devices in user space.
 
 use crate::failure::Failure;
 use raidlab_serve::export::Export;
@@ -37,12 +37,12 @@ pub struct UblkArguments {
 }
 
 impl UblkArguments {
-    /// Whether there is to be one.
+    /// Whether a block device is wanted.
     pub fn is_wanted(&self) -> bool {
         self.number.is_some()
     }
 
-    /// What must be done before any thread is started.
+    /// Does the steps that must come before any thread is started.
     ///
     /// # Errors
     /// When this machine has no block devices of this kind.
@@ -54,7 +54,7 @@ impl UblkArguments {
         Ok(())
     }
 
-    /// The block device, if there is to be one.
+    /// Starts the block device, if one is wanted.
     ///
     /// # Errors
     /// When there cannot be one.

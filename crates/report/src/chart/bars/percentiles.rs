@@ -9,8 +9,8 @@ use crate::data::RunData;
 use crate::format::{figure, percentiles_ms};
 use serde_json::json;
 
-/// From the median to the 99th percentile of each job's latencies, with the 90th and
-/// the 99.9th marked; jobs of ladders have theirs along it.
+/// The charts of each job's latencies from the median to the 99th percentile, with the 90th and the
+/// 99.9th marked; jobs of ladders have theirs in charts along the ladder.
 pub(in crate::chart) fn percentiles(data: &RunData, view: &View<'_>) -> Vec<Figure> {
     let recorded = |cell: &Cell<'_>| cell.m.latency.is_recorded() && cell.m.latency.p50_ns > 0;
     let rows: Vec<&Row<'_>> = rest(data, view)
@@ -68,7 +68,7 @@ fn latency_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Dra
             Some((at, column, rows[row], ms, cell.fatal))
         })
         .collect();
-    // What was struck out does not squeeze the rest.
+    // Figures that were struck out do not squeeze the rest.
     let all = bars.iter().all(|(.., struck)| *struck);
     let counted = bars.iter().filter(|(.., struck)| all || !struck);
     let scale = Scale::of_ratios(counted.flat_map(|(_, _, _, ms, _)| *ms))?;
@@ -89,7 +89,7 @@ fn latency_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Dra
             "width": frame.thick * 0.7, "marker": with(look.bar(), &marker),
             "hovertemplate": [hover(name, &row.label, &text)],
         }));
-        // A tool may tell some of them alone.
+        // A tool may report only some of the percentiles.
         let marks = [(ms[1], "line-ns", 10), (ms[3], "circle-open", 7)];
         for (value, symbol, size) in marks.into_iter().filter(|mark| mark.0 > 0.0) {
             let line = json!({"width": 2, "color": INK});

@@ -14,7 +14,7 @@ use crate::format::figure;
 use raidlab_store::Operation;
 use serde_json::json;
 
-/// Every bar chart that the run has rows for: those that are in no other chart.
+/// All bar charts of the run, for the rows that are in no other chart.
 pub(in crate::chart) fn all(data: &RunData, view: &View<'_>) -> Vec<Figure> {
     let rows = rest(data, view);
     let plain = |row: &Row<'_>| {
@@ -46,7 +46,7 @@ pub(in crate::chart) fn all(data: &RunData, view: &View<'_>) -> Vec<Figure> {
             plain(row) && row.rate.is_bytes() == bytes && load(row) == wanted
         };
         let own: Vec<&(&Row<'_>, bool)> = rows.iter().filter(own).collect();
-        // Jobs that another chart has do not make one alone.
+        // A chart is not made of jobs alone that another chart has.
         if own.iter().all(|(_, drawn)| *drawn) {
             continue;
         }
@@ -68,7 +68,7 @@ pub(in crate::chart) fn all(data: &RunData, view: &View<'_>) -> Vec<Figure> {
     all
 }
 
-/// What rebuilds and checks took, and what they left to jobs.
+/// The charts of the durations of rebuilds and checks, and of the rates that jobs kept meanwhile.
 fn background(view: &View<'_>) -> Vec<Figure> {
     let figures = [
         (
@@ -94,7 +94,7 @@ fn background(view: &View<'_>) -> Vec<Figure> {
     figures.into_iter().filter_map(figure).collect()
 }
 
-/// Jobs that read and write at once, by their places in the suite.
+/// Jobs that read and write at once, by their positions in the suite.
 fn mixed(view: &View<'_>) -> Vec<u32> {
     let jobs = jobs(view).into_iter();
     jobs.filter(|job| job.load == Load::Mixed)
@@ -186,14 +186,14 @@ fn published_key() -> String {
 
 /// A bar of a frame.
 struct Bar<'a> {
-    /// Its place across the bars' direction.
+    /// The bar's position across the bars' direction.
     at: f64,
     column: usize,
     row: &'a Row<'a>,
     own: shape::Figure<'a>,
 }
 
-/// The scale that has room for bars, whiskers and what was published. What was struck out does
+/// The scale with room for bars, whiskers and published figures. Figures that were struck out do
 /// not squeeze the rest.
 fn scale_of(bars: &[Bar<'_>]) -> Option<Scale> {
     let all = bars.iter().all(|bar| bar.own.struck);
@@ -226,7 +226,7 @@ fn rate_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Drawn>
         .filter_map(|&(row, column, at)| {
             let row = rows[row];
             let mut own = shape::Figure::told(row, row.cells[column]?, bytes)?;
-            // An import is not compared with itself.
+            // An import is not compared with the same published figures.
             own.published = own.published.filter(|_| !view.compared().is_empty());
             Some(Bar {
                 at,

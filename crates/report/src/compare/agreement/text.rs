@@ -1,4 +1,4 @@
-//! How far two runs agree, on a terminal and in Markdown.
+//! The agreement of two runs, on a terminal and in Markdown.
 
 use super::{Agreement, AgreementCell, AgreementRow, MemberCounts};
 use crate::markdown::{Alignment, table};
@@ -8,7 +8,7 @@ use comfy_table::Cell;
 use raidlab_units::count;
 use std::fmt::Write;
 
-/// What follows a figure beyond its bound.
+/// The mark after a figure beyond its bound.
 const BEYOND: &str = "\u{a0}✗";
 
 impl Agreement {
@@ -36,7 +36,7 @@ impl Agreement {
         style.print(text, &mut table, 0..2);
     }
 
-    /// Jobs by subjects.
+    /// Writes the table of jobs by subjects.
     fn matrix_text(&self, text: &mut String, style: &Style) {
         let mut table = style.table(&["job"], &self.places);
         for job in &self.jobs {
@@ -54,7 +54,7 @@ impl Agreement {
         style.print(text, &mut table, 0..1);
     }
 
-    /// What is beyond its bound, one below the other.
+    /// Writes the cells beyond their bounds, one below the other.
     fn beyond_text(&self, text: &mut String, style: &Style) {
         let heads = BEYOND_HEADS[3..].iter().map(|head| (*head).to_owned());
         let mut table = style.table(&BEYOND_HEADS[..3], &heads.collect::<Vec<_>>());
@@ -64,7 +64,7 @@ impl Agreement {
         style.print(text, &mut table, 0..3);
     }
 
-    /// The same as tables of GitHub's Markdown.
+    /// Writes the agreement as tables of GitHub's Markdown.
     pub(crate) fn markdown(&self, text: &mut String) {
         use Alignment::{Left, Right};
         text.push_str("### Agreement, percent of the base\n\n");
@@ -99,7 +99,7 @@ impl Agreement {
         table(text, &heads.collect::<Vec<_>>(), &[Left, Right], rows);
     }
 
-    /// `class`, `cells`, `within 3 %`, ...
+    /// The heads of the table of classes: `class`, `cells`, `within 3 %`, ...
     fn class_heads(&self) -> Vec<String> {
         let [class, cells, rest @ ..] = CLASS_HEADS;
         let within = self.bounds.iter();
@@ -110,7 +110,7 @@ impl Agreement {
         heads
     }
 
-    /// What came of each class's bounds.
+    /// The rows of the table of classes.
     fn class_rows(&self) -> impl Iterator<Item = Vec<String>> {
         self.classes.iter().map(|one| {
             let mut row = vec![one.class.clone(), one.cells.to_string()];
@@ -124,7 +124,7 @@ impl Agreement {
         })
     }
 
-    /// How many cells are beyond, and how many were not compared.
+    /// The number of cells beyond their bounds, and of those not compared.
     fn cells_words(&self) -> String {
         let beyond = count(self.beyond.len(), "cell is", "cells are");
         let mut words = format!("{beyond} beyond the widest bound");
@@ -154,7 +154,7 @@ impl Agreement {
         })
     }
 
-    /// Each cell whose members were counted.
+    /// A row for each cell whose members were counted.
     fn member_rows(&self) -> impl Iterator<Item = Vec<String>> {
         let cells = self.jobs.iter().flat_map(|job| {
             let places = self.places.iter().zip(&job.cells);
@@ -164,7 +164,7 @@ impl Agreement {
     }
 }
 
-/// Those of the bounds stand behind the second.
+/// The heads of the table of classes; those of the bounds come after the second.
 const CLASS_HEADS: [&str; 5] = ["class", "cells", "median", "worst", "where"];
 
 const BEYOND_HEADS: [&str; 6] = ["class", "job", "subject", "base", "this", "change"];

@@ -3,17 +3,16 @@
 use super::super::view::View;
 use super::LADDER_STEPS;
 
-/// Subjects of one kind by their members.
+/// Subjects of one kind, by their number of members.
 #[derive(Debug, PartialEq)]
 pub(crate) struct MemberLine {
-    /// The name that they have in common, with `N` for the number of members.
+    /// The common name, with `N` for the number of members.
     pub name: String,
-    /// Members and column, in the order of members.
+    /// The number of members and the column of each, in the order of members.
     pub columns: Vec<(usize, usize)>,
 }
 
-/// Every kind of subject that is there with several numbers of members; none where no
-/// kind is there with three.
+/// All kinds of subjects with several numbers of members; empty where no kind has three.
 pub(crate) fn member_lines(view: &View<'_>) -> Vec<MemberLine> {
     let mut all: Vec<MemberLine> = Vec::new();
     for (column, name) in view.names.iter().enumerate() {
@@ -41,8 +40,8 @@ pub(crate) fn member_lines(view: &View<'_>) -> Vec<MemberLine> {
     all
 }
 
-/// A subject's name with `N` in place of its number of members: `raid5-4`, `raid5-4disks`
-/// and `raid5-04` of four members lose it, `raid10` of ten does not.
+/// A subject's name with `N` in place of its number of members: it is replaced in `raid5-4`,
+/// `raid5-4disks` and `raid5-04` of four members, but not in `raid10` of ten.
 fn template(name: &str, members: usize) -> String {
     let mut parts: Vec<String> = Vec::new();
     for part in name.split_inclusive(|c: char| !c.is_alphanumeric()) {

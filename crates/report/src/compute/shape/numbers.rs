@@ -1,15 +1,15 @@
 //! Numbers within the titles of jobs.
 
-/// A number as a text has it.
+/// A number in a text.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Number {
-    /// Its value; of a size with a letter, as `64k`, the bytes.
+    /// The value; for a size with a letter, as `64k`, the bytes.
     pub value: f64,
     /// The number as it is written.
     pub text: String,
 }
 
-/// A text with `#` for each of its numbers, and these.
+/// A text with `#` for each of its numbers, and the numbers.
 pub(super) fn numbers_of(text: &str) -> (String, Vec<Number>) {
     let (mut template, mut numbers) = (String::new(), Vec::new());
     let mut rest = text;
@@ -47,8 +47,8 @@ fn factor(letter: char) -> Option<f64> {
     }
 }
 
-/// The text that these have in common, with `N` for the one number in which they differ,
-/// and that number of each; `None` where they differ in more, or in nothing.
+/// The text that these have in common, with `N` for the one number in which they differ, and that
+/// number in each; `None` where they differ in more, or in nothing.
 pub(super) fn one_varies(texts: &[String]) -> Option<(String, Vec<Number>)> {
     let parts: Vec<(String, Vec<Number>)> = texts.iter().map(|text| numbers_of(text)).collect();
     let (template, first) = parts.first()?;

@@ -1,9 +1,9 @@
 //! The same load before, between and after events: jobs of any class that are alike but
 //! for the state in which they met the array.
 //!
-//! What happened between two of them is read from the run's events where the bench wrote
-//! down when its jobs began; elsewhere from the state of the array, which every bench
-//! writes down with each job.
+//! The events between two of them are read from the run's records where the bench recorded when
+//! its jobs began; elsewhere they follow from the state of the array, which every bench records
+//! with each job.
 
 use super::super::sync;
 use super::super::view::{Row, View};
@@ -11,17 +11,17 @@ use super::{Job, Load, SHARE_MISS, jobs};
 use crate::data::RunData;
 use raidlab_store::EventRecord;
 
-/// Of more jobs than this nobody reads the names below the axis.
+/// The largest number of jobs whose names can be read below the axis.
 const MOST_JOBS: usize = 24;
 
-/// In which state a job met the array.
+/// The state in which a job met the array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum State {
-    /// All members, and nothing is copied.
+    /// All members are up to date, and nothing is copied.
     Whole,
-    /// A member is missing.
+    /// A member of the array is missing.
     Degraded,
-    /// Something is copied in the background.
+    /// Data are copied in the background.
     Copying,
 }
 
@@ -35,16 +35,16 @@ impl State {
     }
 }
 
-/// One load, through the states of the array.
+/// One load in several states of the array.
 #[derive(Debug)]
 pub(crate) struct Passage<'v, 'a> {
-    /// In the suite's order, with the state that each met.
+    /// The jobs in the suite's order, each with the state that it met.
     pub jobs: Vec<(State, Job<'v, 'a>)>,
-    /// What happened before which of the jobs.
+    /// The events, each with the position of the job that it came before.
     pub marks: Vec<(usize, String)>,
 }
 
-/// Every load that met the array in more than one state.
+/// All loads that met the array in more than one state.
 pub(crate) fn passages<'v, 'a>(data: &RunData, view: &'v View<'a>) -> Vec<Passage<'v, 'a>> {
     let series = sync::series(view);
     let mut groups: Vec<Vec<Job<'v, 'a>>> = Vec::new();
@@ -68,7 +68,7 @@ pub(crate) fn passages<'v, 'a>(data: &RunData, view: &'v View<'a>) -> Vec<Passag
         .collect()
 }
 
-/// What makes two jobs the same load.
+/// The key by which two jobs are the same load.
 fn load(job: &Job<'_, '_>) -> (Load, u64, u32, u32) {
     let head = job.head().head;
     (
@@ -79,14 +79,14 @@ fn load(job: &Job<'_, '_>) -> (Load, u64, u32, u32) {
     )
 }
 
-/// Whether two jobs of a load ask for the same: reads in the same share, and in the same
-/// order as far as their titles, names and classes tell it.
+/// Whether two jobs of a load are alike: the same share of reads, and the same order as far as
+/// their titles, names and classes tell it.
 fn is_alike(one: &Job<'_, '_>, other: &Job<'_, '_>) -> bool {
     let orders = Order::of(one).zip(Order::of(other));
     (one.share - other.share).abs() <= SHARE_MISS && orders.is_none_or(|(own, its)| own == its)
 }
 
-/// In what order requests go through the array. Rows do not say it, people's words do.
+/// The order in which requests go through the array. Rows do not have it, but titles and names do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     Random,
@@ -94,7 +94,7 @@ enum Order {
 }
 
 impl Order {
-    /// `None` where no word tells it, or words contradict each other.
+    /// The order of a job; `None` where no word tells it, or words contradict each other.
     fn of(job: &Job<'_, '_>) -> Option<Self> {
         let head = job.head().head;
         let texts = [&head.job_title, &head.job, &head.class];
@@ -133,8 +133,7 @@ fn passage<'v, 'a>(data: &RunData, group: Vec<Job<'v, 'a>>) -> Option<Passage<'v
     })
 }
 
-/// The least whole state in which any subject was: where one cannot lose a member, the
-/// others tell.
+/// The worst state of any subject: where one cannot lose a member, the others show it.
 fn state(row: &Row<'_>) -> State {
     let states = row.cells.iter().flatten().map(|cell| {
         if cell.m.sync_percent_start.is_some() {
@@ -148,8 +147,8 @@ fn state(row: &Row<'_>) -> State {
     states.max().unwrap_or(State::Whole)
 }
 
-/// The events between two jobs' beginnings, of the first column whose bench kept them; of
-/// the repetition by which the later one is shown, as each has a clock of its own.
+/// The events between two jobs' beginnings, from the first column whose bench kept them, and from
+/// the repetition that is shown of the later job, as each has a clock of its own.
 fn happened(data: &RunData, before: &Row<'_>, after: &Row<'_>) -> Option<String> {
     let mut cells = before.repetitions.iter().zip(&after.cells);
     cells.find_map(|(before, after)| {
@@ -175,14 +174,14 @@ fn happened(data: &RunData, before: &Row<'_>, after: &Row<'_>) -> Option<String>
 /// An event in a word or two: `remove 1`, `sync-end`.
 pub(crate) fn event_words(event: &EventRecord) -> String {
     match (event.kind.as_str(), event.member) {
-        // The words of a state are the state.
+        // The text of a state is the state.
         ("state", _) => event.text.clone(),
         (kind, Some(member)) => format!("{kind} {member}"),
         (kind, None) => kind.to_owned(),
     }
 }
 
-/// What must have happened for a state to follow upon another.
+/// The event that must have happened between two states.
 fn changed(before: State, after: State) -> Option<&'static str> {
     match (before, after) {
         (State::Whole | State::Copying, State::Degraded) => Some("a member is lost"),

@@ -28,8 +28,8 @@ impl Store {
         path(folder, RUN).is_file()
     }
 
-    /// Takes a run over from a folder that [`Store::write_parquet`] wrote, all of it or
-    /// nothing, under its name or the next that is free.
+    /// Reads a run from a folder that [`Store::write_parquet`] wrote, all of it or nothing, under
+    /// its name or the next free one.
     ///
     /// # Errors
     /// A file is missing, damaged, of another run, or of another version; or the store
@@ -64,17 +64,17 @@ impl Store {
     }
 }
 
-/// A file whose columns are those of its table.
+/// An opened file whose columns are those of its table.
 struct Opened {
     path: PathBuf,
     table: &'static Table,
     file: SerializedFileReader<File>,
-    /// The leading columns and then the table's own.
+    /// The leading columns, followed by the table's own.
     columns: Vec<Column>,
     leading: usize,
-    /// The run that it is of, as it says itself.
+    /// The name of its run, from the file's metadata.
     run: String,
-    /// The digest of its rows, as it says itself.
+    /// The digest of its rows, from the file's metadata.
     digest: String,
 }
 
@@ -117,7 +117,7 @@ impl Opened {
         }
         let length = std::fs::metadata(&path).map_or(0, |found| found.len());
         let mut chunks = (file.metadata().row_groups().iter()).flat_map(|group| group.columns());
-        // The reader of columns takes it for granted.
+        // The reader of columns takes these ranges for valid, so they are checked here.
         let inside = chunks.all(|chunk| {
             let start = (chunk.dictionary_page_offset()).unwrap_or(chunk.data_page_offset());
             let end = start.checked_add(chunk.compressed_size());
@@ -138,7 +138,7 @@ impl Opened {
         })
     }
 
-    /// Each row, one at a time.
+    /// Passes on each row, one at a time.
     fn each(
         &self,
         mut take: impl FnMut(Vec<Value>) -> Result<(), ParquetError>,
@@ -167,7 +167,7 @@ impl Opened {
         ParquetError::Refused { path, why }
     }
 
-    /// The table's own columns, each with what stands for its value in a statement.
+    /// The table's own columns, each with the placeholder of its value in a statement.
     fn own(&self) -> impl Iterator<Item = (&str, &'static str)> {
         self.columns[self.leading..].iter().map(|column| {
             let name = match (self.table.file, column.name.as_str()) {
@@ -183,8 +183,8 @@ impl Opened {
     }
 }
 
-/// A value as the store has it; `None` of a number that is none, and of types that no
-/// column has.
+/// A value as the store holds it; `None` for a number that is none, and for types that
+/// no column has.
 fn value(field: Field) -> Option<Value> {
     Some(match field {
         Field::Null => Value::Null,
@@ -196,22 +196,23 @@ fn value(field: Field) -> Option<Value> {
     })
 }
 
-/// A run on its way into a store.
+/// A run that is being read into a store.
 struct Reading<'a> {
     transaction: &'a Transaction<'a>,
     store: &'a Path,
     run: RunId,
     name: String,
-    /// How many measurements it has.
+    /// The number of measurements read.
     measurements: i64,
-    /// The number of the first in the store.
+    /// The store's number of the first measurement.
     first: i64,
-    /// The leading columns of the row before, and the number that they stand for.
+    /// The leading columns of the previous row, and the number that they stand for.
     last: Option<(Vec<Value>, i64)>,
 }
 
 impl<'a> Reading<'a> {
-    /// Puts the run itself into the store; the name of one that is there already.
+    /// Inserts the run itself into the store; returns the name of an equal run that
+    /// is there already.
     fn begin(
         transaction: &'a Transaction<'a>,
         store: &'a Path,
@@ -263,7 +264,7 @@ impl<'a> Reading<'a> {
         Ok(Ok(reading))
     }
 
-    /// Takes the rows of a file.
+    /// Reads the rows of a file.
     fn take(&mut self, file: &Opened) -> Result<(), ParquetError> {
         self.last = None;
         file.each(|mut row| {
@@ -280,7 +281,8 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// What a row with these leading columns belongs to: the column, and the number.
+    /// The row that a row with these leading columns belongs to: the column that refers to it,
+    /// and its number.
     fn parent(
         &mut self,
         file: &Opened,
@@ -346,7 +348,7 @@ impl<'a> Reading<'a> {
         Some(found.map_err(ParquetError::from))
     }
 
-    /// Adds a row to the file's table; its number.
+    /// Inserts a row into the file's table, and returns its number.
     fn insert(
         &self,
         file: &Opened,
@@ -375,7 +377,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Looks whether everything that a file gave can be read again.
+    /// Checks that everything read from a file can be read from the store.
     fn check(&self, file: &Opened) -> Result<(), ParquetError> {
         let read: fn(&Row<'_>) -> rusqlite::Result<()> = match file.table.table {
             "run" => |row| read_run(row).map(drop),

@@ -22,21 +22,21 @@ use rusqlite::types::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A group of rows ends with this many.
+/// The largest number of rows in a group.
 const GROUP_ROWS: usize = 65_536;
-/// Or behind this many bytes of text, so that what commands said fits into memory.
+/// The bytes of text after which a group ends too, so that commands' output fits into memory.
 const GROUP_BYTES: usize = 32 << 20;
 
 impl Store {
-    /// Writes a run as Parquet into a folder, which is made where there is none: every
-    /// file whole, and none before all are written.
+    /// Writes a run as Parquet into a folder, which is created if needed: every file appears whole,
+    /// and none before all are written.
     ///
     /// # Errors
-    /// The store cannot be read, or the folder not be written to; or a file stands there
+    /// The store cannot be read, the folder cannot be written to, or it has a file of that name
     /// that raidlab did not write.
     pub fn write_parquet(&self, run: &RunSummary, folder: &Path) -> Result<(), ParquetError> {
-        // A run that goes on would else have members of measurements that are not there, or of
-        // others.
+        // A run that is under way would otherwise give members of measurements that are missing
+        // in the files.
         let _snapshot = self.snapshot()?;
         std::fs::create_dir_all(folder)
             .map_err(cannot("make the folder", folder))
@@ -69,7 +69,7 @@ impl Store {
         writer.end()
     }
 
-    /// For each measurement the counts of its latencies, where they are known.
+    /// Writes the counts of each measurement's latencies, where they are known.
     fn write_histograms(
         &self,
         run: &RunSummary,
@@ -111,7 +111,7 @@ impl Store {
         writer.end()
     }
 
-    /// Each row that a query of a run gives, one at a time.
+    /// Passes on each row that a query of a run returns, one at a time.
     fn each_row(
         &self,
         run: &RunSummary,
@@ -131,7 +131,7 @@ impl Store {
     }
 }
 
-/// What reads these columns of a run's rows of a table.
+/// The query for these columns of a run's rows of a table.
 fn select(table: &Table, columns: &[Column]) -> String {
     let wanted = columns.iter().map(|column| match column {
         Column { name, .. } if name == "run" => "(SELECT name FROM run WHERE run_id = ?1)".into(),
@@ -147,7 +147,7 @@ fn select(table: &Table, columns: &[Column]) -> String {
             "JOIN (SELECT measurement_id, row_number() OVER (ORDER BY experiment, measurement_id)
              - 1 AS measurement FROM measurement WHERE run_id = ?1) USING (measurement_id)"
         }
-        // A seal is the file's, in which rows have these numbers.
+        // A seal belongs to the store's file, as it covers the row numbers there.
         Parent::Scope if table.table == "observation" => {
             "JOIN scope USING (scope_id) WHERE run_id = ?1 AND name <> 'shard.fnv1a'"
         }
@@ -164,13 +164,13 @@ fn select(table: &Table, columns: &[Column]) -> String {
     )
 }
 
-/// A stored histogram; `None` of none, and of one that cannot be read, as a store from
-/// elsewhere may hold.
+/// Decodes a stored histogram; `None` for an empty one, and one that cannot be read, as a foreign
+/// store may hold.
 fn decoded(bytes: &[u8]) -> Option<Histogram<u64>> {
     Deserializer::new().deserialize(&mut &*bytes).ok()
 }
 
-/// Values of a column of the group that is being filled.
+/// The values of a column of the group that is being filled.
 enum Values {
     Integers(Vec<i64>),
     Reals(Vec<f64>),
@@ -181,7 +181,7 @@ enum Values {
 struct Filled {
     column: Column,
     values: Values,
-    /// For each row 1 where it has a value, 0 where it has none.
+    /// One number per row: 1 where it has a value, 0 where it has none.
     levels: Vec<i16>,
 }
 
@@ -192,7 +192,7 @@ struct Writer {
     columns: Vec<Filled>,
     rows: usize,
     bytes: usize,
-    /// Of all rows so far.
+    /// The digest of all rows so far.
     digest: u64,
 }
 
@@ -251,7 +251,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the group that is filled.
+    /// Writes the group that has been filled.
     fn flush(&mut self) -> Result<(), ParquetError> {
         let columns = &mut self.columns;
         let written = self.file.next_row_group().and_then(|mut group| {
@@ -266,7 +266,7 @@ impl Writer {
         written.map_err(|source| failed(&self.path, source))
     }
 
-    /// The file, which lacks nothing but its name.
+    /// Ends the file, which then lacks only its name.
     fn end(mut self) -> Result<OutputFile, ParquetError> {
         if self.rows > 0 {
             self.flush()?;
@@ -293,7 +293,7 @@ impl Filled {
         }
     }
 
-    /// Takes the value of the next row; how many bytes it has.
+    /// Adds the value of the next row, and returns its size in bytes.
     fn push(&mut self, value: Value) -> Result<usize, String> {
         let mut bytes = size_of::<i64>();
         match (&mut self.values, value) {
@@ -345,7 +345,7 @@ impl Filled {
 
 fn failed(path: &Path, source: parquet::errors::ParquetError) -> ParquetError {
     let path = path.to_owned();
-    // What the disk does not take is no fault of the bytes.
+    // A failed write of the disk is no fault of the bytes.
     match source {
         parquet::errors::ParquetError::External(cause) => match cause.downcast() {
             Ok(source) => OutputError::from(cannot("write", &path)(*source)).into(),

@@ -1,4 +1,4 @@
-//! What bcache says of itself: mostly what the array behind it says.
+//! The properties of bcache: mostly those of the array behind it.
 
 use super::BcacheSpec;
 use crate::array::described::Described;

@@ -1,18 +1,17 @@
 //! bcache: a cache on a solid-state disk before one disk, or before an array of
 //! md's, in the kernel.
 //!
-//! The last member is the cache; the others are behind it: one disk as it is, or
-//! those of `[build.bcache.md]`. `make-bcache` formats both sides with the same
-//! cache set, by which the kernel puts them together once both are registered.
+//! The last member is the cache; the others are behind it: a single disk, or the members of
+//! `[build.bcache.md]`. `make-bcache` formats both sides with the same cache set, by which the
+//! kernel joins them once both are registered.
 //!
-//! The cache set's UUID is the array's name in ASCII: its folder below
-//! `/sys/fs/bcache` is then known before it is built, and what a crash left is
-//! found by it, without any device being read. The kernel numbers the finished
-//! devices by itself, `/dev/bcache0` and on; a link with the array's name leads to
-//! ours.
+//! The cache set's UUID is the array's name in ASCII: its folder below `/sys/fs/bcache` is then
+//! known before it is built, and a crash's leftovers are found by it, without reading any device.
+//! The kernel numbers the finished devices by itself, `/dev/bcache0` and on; a link with the
+//! array's name leads to ours.
 //!
-//! A finished device is stopped without its dirty data being written back: it is
-//! blank afterwards anyway.
+//! A finished device is stopped without writing back its dirty data, as it is
+//! blanked afterwards anyway.
 
 mod described;
 mod plan;
@@ -27,76 +26,75 @@ use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
-/// The least that one is described by: with it they are looked for.
+/// The smallest description of one, in JSON, with which leftovers are looked for.
 pub(crate) const LEAST: &str = r#"{"mode": "writethrough"}"#;
 
-/// What to build with bcache.
+/// The settings of a bcache.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BcacheSpec {
-    /// `writethrough`, `writeback`, `writearound` or `none`.
+    /// The cache mode: `writethrough`, `writeback`, `writearound` or `none`.
     pub mode: CacheMode,
-    /// Bytes of a bucket, what is allocated and given up at once: a power of two
-    /// from 8k to 16m; `make-bcache`'s default is 512k.
+    /// The size of a bucket, the unit of allocation and eviction: a power of two from 8k to 16m;
+    /// `make-bcache`'s default is 512k.
     #[serde(default, deserialize_with = "super::spec::optional_size")]
     pub bucket: Option<Bytes>,
-    /// Bytes of a block, the smallest that is read or written: a power of two from
-    /// 512 to 4k.
+    /// The size of a block, the smallest unit of reads and writes: a power of two from 512 to 4k.
     #[serde(default, deserialize_with = "super::spec::optional_size")]
     pub block: Option<Bytes>,
-    /// From so many bytes on a sequential stream goes past the cache; `0` means
-    /// never; the kernel's default is 4m.
+    /// The length from which a sequential stream bypasses the cache; `0` means never; the kernel's
+    /// default is 4m.
     #[serde(default, deserialize_with = "super::spec::optional_size")]
     pub sequential_cutoff: Option<Bytes>,
-    /// Which share of the cache may stay dirty, percent, 0 to 40: `0` writes back
-    /// at full speed; the kernel's default is 10.
+    /// The share of the cache that may stay dirty, percent, 0 to 40: `0` writes back at full speed;
+    /// the kernel's default is 10.
     pub writeback_percent: Option<u32>,
-    /// How long the first dirty data wait before they are written back, seconds;
-    /// the kernel's default is 30.
+    /// The time that the first dirty data wait before they are written back, seconds; the kernel's
+    /// default is 30.
     pub writeback_delay_s: Option<u32>,
-    /// A cache that takes longer than this to read, microseconds, is left out for a
-    /// while; `0` means never; the kernel's default is 2000.
+    /// The latency of reads from the cache, microseconds, above which it is bypassed for a while;
+    /// `0` means never; the kernel's default is 2000.
     pub congested_read_threshold_us: Option<u32>,
-    /// The same for writes; the kernel's default is 20000.
+    /// The same limit for writes; the kernel's default is 20000.
     pub congested_write_threshold_us: Option<u32>,
-    /// Which bucket is given up: `lru`, `fifo` or `random`.
+    /// The replacement policy for buckets: `lru`, `fifo` or `random`.
     pub replacement: Option<Replacement>,
-    /// The array behind the cache; without it one disk.
+    /// The array behind the cache; without it a single disk.
     pub md: Option<MdSpec>,
 }
 
 named! {
-    /// What a cache does with writes.
+    /// The treatment of writes by a cache.
     pub enum CacheMode {
-        /// They go to the cache and to the disk, and are done when both have them.
+        /// Writes go to the cache and to the disk, and are done when both have them.
         WriteThrough = "writethrough",
-        /// They are done when the cache has them; the disk gets them later.
+        /// Writes are done when the cache has them; the disk gets them later.
         WriteBack = "writeback",
-        /// They go past the cache, which forgets what it had there.
+        /// Writes bypass the cache, which drops its copy of the data.
         WriteAround = "writearound",
-        /// Reads and writes go past the cache, which takes nothing in.
+        /// Reads and writes bypass the cache, which stores nothing.
         None = "none",
     }
 }
 
 named! {
-    /// Which bucket a cache gives up.
+    /// The policy that chooses the bucket to evict.
     pub enum Replacement {
-        /// The one that was not used for longest.
+        /// The least recently used bucket is evicted.
         Lru = "lru",
-        /// The bucket that was filled first.
+        /// The bucket that was filled first is evicted.
         Fifo = "fifo",
-        /// Any block of the cache may be given up next.
+        /// A random bucket is evicted.
         Random = "random",
     }
 }
 
-/// What `make-bcache` keeps at a backing device's start: 16 sectors
-/// (`BDEV_DATA_START_DEFAULT`).
+/// The area that `make-bcache` reserves at a backing device's start:
+/// 16 sectors (`BDEV_DATA_START_DEFAULT`).
 const DATA_START_BYTES: u64 = 16 * 512;
 
 impl BcacheSpec {
-    /// The array behind the cache, with the members that are its own.
+    /// The array behind the cache, with its own members.
     fn behind<'a>(&'a self, array: &Built) -> Option<(&'a MdSpec, Built)> {
         let md = self.md.as_ref()?;
         let (_, members) = array.members.split_last()?;
@@ -105,7 +103,7 @@ impl BcacheSpec {
         Some((md, behind))
     }
 
-    /// A verb of the array behind the cache.
+    /// Runs a verb of the array behind the cache.
     fn of_md(
         &self,
         array: &Built,
@@ -182,8 +180,8 @@ impl ArraySystem for BcacheSpec {
         Access::Device(plan::link(&array.name))
     }
 
-    /// Without a share that may stay dirty the kernel writes back all there is, as
-    /// fast as the disk takes it.
+    /// With 0 percent allowed dirty the kernel writes back everything, as fast as the
+    /// disk takes it.
     fn write_back(&self, array: &Built) -> Option<WriteBack> {
         Some(plan::write_back(self, array))
     }

@@ -1,4 +1,4 @@
-//! The commands that build a cache and take it down, and where its files are.
+//! The commands that build a cache and take it down, and the paths of its files.
 
 use super::{BcacheSpec, CacheMode};
 use crate::array::steps::{kernel_name, set, wipe};
@@ -9,18 +9,17 @@ use std::fmt::Write;
 /// The kernel's folder of cache sets.
 pub(super) const SETS: &str = "/sys/fs/bcache";
 
-/// What the kernel lets stay dirty unless it is told otherwise, percent
-/// (`bch_cached_dev_writeback_init`).
+/// The kernel's default share of dirty data, percent (`bch_cached_dev_writeback_init`).
 const WRITEBACK_PERCENT: u32 = 10;
 
-/// Waits until the kernel has put the cache set `$1` and its device together, and
-/// makes a link `$2` to the device.
+/// A script that waits until the kernel has joined the cache set `$1` and its device, and makes a
+/// link `$2` to the device.
 const LINK: &str = "i=0; until [ -e \"$1/bdev0/dev\" ] || [ $i = 100 ]; do i=$((i+1)); sleep 0.1; \
                     done; device=$(readlink -f \"$1/bdev0/dev\") && mkdir -p \"${2%/*}\" && \
                     ln -sfn \"/dev/${device##*/}\" \"$2\"";
 
-/// Waits until what `$1`, `$2` and `$3` name is gone: the kernel lets go of a cache
-/// set and of its disks in a moment of its own.
+/// A script that waits until the paths `$1`, `$2` and `$3` are gone: the kernel releases a cache
+/// set and its disks after a moment.
 const GONE: &str = "i=0; while [ -e \"$1\" ] || [ -e \"$2\" ] || [ -e \"$3\" ]; do \
                     [ $i = 100 ] && exit 1; i=$((i+1)); sleep 0.1; done";
 
@@ -38,7 +37,7 @@ pub(super) fn set_uuid(name: &str) -> String {
     text
 }
 
-/// The name that a UUID was made of; `None` where it is none of ours.
+/// The name that a UUID was made of; `None` where it is not one of ours.
 pub(super) fn name_of(uuid: &str) -> Option<String> {
     let digits: String = uuid.chars().filter(|letter| *letter != '-').collect();
     let number = u128::from_str_radix(&digits, 16).ok();
@@ -54,12 +53,12 @@ pub(super) fn name_of(uuid: &str) -> Option<String> {
         .then(|| String::from_utf8_lossy(&name).into_owned())
 }
 
-/// A file of the array's cache set.
+/// The path of a file of the array's cache set.
 pub(super) fn of_set(name: &str, file: &str) -> String {
     format!("{SETS}/{}/{file}", set_uuid(name))
 }
 
-/// A file of what is behind the cache.
+/// The path of a file of the device behind the cache.
 pub(super) fn of_backing(name: &str, file: &str) -> String {
     of_set(name, &format!("bdev0/{file}"))
 }
@@ -104,7 +103,7 @@ pub(super) fn create(spec: &BcacheSpec, array: &Built) -> Result<Vec<Command>> {
     words.extend(["--bdev".to_owned(), backing.clone()]);
     words.extend(["--cache".to_owned(), cache.clone()]);
     commands.push(Command::destroys("make-bcache", words));
-    // Quiet: udev may have been faster.
+    // `register_quiet` is used, as udev may have been faster.
     for device in [cache, backing] {
         commands.push(set(&format!("{SETS}/register_quiet"), device));
     }

@@ -1,8 +1,7 @@
-//! A cache's state and settings out of `/sys/fs/bcache`.
+//! A cache's state and settings, read from `/sys/fs/bcache`.
 //!
-//! The kernel adds up a cache's hits and misses every 23 s only
-//! (`scale_accounting`), so they say nothing of a job and are not read: what each
-//! member did tells it.
+//! The kernel adds up a cache's hits and misses every 23 s only (`scale_accounting`), so they are
+//! useless for a single job and are not read: the members' own counters are used.
 
 use super::BcacheSpec;
 use super::plan::{SETS, name_of, numbers, of_backing, of_set};
@@ -14,12 +13,11 @@ use crate::array::{
 use raidlab_shell::{Target, Watched};
 use raidlab_units::{Bytes, parse_bytes};
 
-/// What is behind the cache tells its state: `clean`, `dirty`, `no cache`,
-/// `inconsistent`.
+/// The file of the backing device with its state: `clean`, `dirty`, `no cache`, `inconsistent`.
 const STATE: &str = "state";
 
-/// A size as bcache prints it (`bch_hprint`): a number with one digit after the
-/// point and a unit of 1024, `512.0k`, `4.0M`, or bytes.
+/// Parses a size as bcache prints it (`bch_hprint`): a number with one digit after the point and a
+/// unit of 1024, `512.0k`, `4.0M`, or bytes.
 fn size(text: &str) -> Option<Bytes> {
     let text = text.trim();
     let (number, unit) = match text.strip_suffix(|letter: char| letter.is_ascii_alphabetic()) {
@@ -35,8 +33,8 @@ fn size(text: &str) -> Option<Bytes> {
     whole.checked_add(tenths).map(Bytes)
 }
 
-/// A size as bcache prints it: by 1024 once, and on while there are more than three
-/// digits; of what is left over the first digit is kept.
+/// Formats a size as bcache prints it: divided by 1024 once, and further while there are more than
+/// three digits; the first digit of the remainder is kept.
 fn printed(size: Bytes) -> String {
     let (mut number, mut units) = (size.0, "kMGTPE".chars());
     while number >> 10 >= 1000 {
@@ -47,21 +45,21 @@ fn printed(size: Bytes) -> String {
     format!("{}.{tenths}{}", number >> 10, units.next().unwrap_or('?'))
 }
 
-/// The chosen one of `lru fifo [random]`.
+/// The chosen word of `lru fifo [random]`.
 fn chosen(text: &str) -> String {
     let words = text.split_whitespace();
     let mut marked = words.filter_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
     marked.next().unwrap_or(text).to_owned()
 }
 
-/// A size in bytes: the one that was asked for, where it is printed so.
+/// A size in bytes: the requested one, if it would be printed in this way.
 fn bytes(asked: Option<Bytes>, text: &str) -> String {
     let asked = asked.filter(|asked| printed(*asked) == text.trim());
     let found = asked.or_else(|| size(text));
     found.map_or_else(|| text.to_owned(), |size| size.0.to_string())
 }
 
-/// The device that a link below a cache set's folder leads to: the kernel's
+/// The device behind a link in a cache set's folder: the kernel's
 /// `.../block/vda/bcache` is `/dev/vda`.
 fn device(target: &dyn Target, link: &str) -> Option<Member> {
     let path = target.resolve(link).ok()?;

@@ -1,4 +1,4 @@
-//! What a btrfs says of itself.
+//! The properties of a btrfs over several devices.
 
 use super::{BtrfsSpec, Profile};
 use crate::array::described::{Described, written};

@@ -1,21 +1,19 @@
 //! btrfs over several devices: the array is a file system.
 //!
-//! btrfs has no verb that makes a member fail or that takes one out without
-//! copying its data elsewhere first (`btrfs device remove` does that). What
-//! comes nearest to a pulled disk, and works with any kind of device, is to
-//! unmount, let the kernel forget the member (`btrfs device scan --forget`),
-//! and mount again with `degraded`: the file system then runs without it,
-//! while the device stays as it was, its contents growing old. So:
+//! btrfs has no verb that fails a member, or that removes one without copying its data elsewhere
+//! first (`btrfs device remove` does that). The nearest to a pulled disk, and possible with any
+//! kind of device, is to unmount, let the kernel forget the member (`btrfs device scan --forget`),
+//! and mount again with `degraded`: the file system then runs without it, while the device stays as
+//! it was, its contents growing old. So:
 //!
-//! - `fail` is refused; `remove` is unmount, forget, mount degraded. It needs
-//!   a moment in which nobody uses the folder: between jobs.
+//! - `fail` is refused; `remove` is unmount, forget, mount degraded. It needs a moment in which the
+//!   folder is not in use: between jobs.
 //! - `add` wipes the member and has `btrfs replace` rebuild it. The copy runs
 //!   in the background and needs no unmount. The mount stays `degraded` until
 //!   the next one, which changes nothing once all members are there.
-//! - `re_add` is unmount, scan, mount, `btrfs scrub`: only the scrub finds what
-//!   the member missed, by checksums and generations, reading everything. Data
-//!   without checksums (`nodatacow`) would be left stale on it without a word:
-//!   then it is refused.
+//! - `re_add` is unmount, scan, mount, `btrfs scrub`: only the scrub finds what the member missed,
+//!   by checksums and generations, reading everything. Data without checksums (`nodatacow`) would
+//!   silently stay stale on it: then it is refused.
 //!
 //! While it is degraded btrfs may have to make chunks of a lesser profile
 //! (two members of `raid1`, one away: `single`). They stay when the member is
@@ -33,34 +31,33 @@ use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
-/// The least that one is described by: with it they are looked for.
+/// The smallest description of one, in JSON, with which leftovers are looked for.
 pub(crate) const LEAST: &str = r#"{"data": "raid1"}"#;
 
-/// What to build with btrfs.
+/// The settings of a btrfs over several devices.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BtrfsSpec {
-    /// How data are stored: `single`, `dup`, `raid0`, `raid1`, `raid1c3`,
-    /// `raid1c4`, `raid10`, `raid5` or `raid6`.
+    /// The profile of data: `single`, `dup`, `raid0`, `raid1`, `raid1c3`, `raid1c4`, `raid10`,
+    /// `raid5` or `raid6`.
     pub data: Profile,
-    /// How metadata are; as the data unless said.
+    /// The profile of metadata; by default that of the data.
     pub metadata: Option<Profile>,
-    /// `crc32c`, `xxhash`, `sha256` or `blake2`; `crc32c` unless said.
+    /// The checksum: `crc32c` (the default), `xxhash`, `sha256` or `blake2`.
     #[serde(default)]
     pub checksum: Checksum,
-    /// Compression of file data as the mount option has it: `zstd:3`, `lzo`,
-    /// `zlib`.
+    /// The compression of file data in the form of the mount option: `zstd:3`, `lzo`, `zlib`.
     pub compression: Option<String>,
-    /// Writes file data in place, without checksums and compression.
+    /// Whether file data are written in place, without checksums and compression.
     #[serde(default)]
     pub nodatacow: bool,
-    /// Other options of the mount, one by one: `noatime`.
+    /// Other mount options, one by one: `noatime`.
     #[serde(default)]
     pub mount_options: Vec<String>,
 }
 
 named! {
-    /// How many copies of a chunk there are and over how many devices.
+    /// The number of copies of a chunk, and of devices that it spreads over.
     pub enum Profile {
         /// One copy of each block.
         Single = "single",
@@ -84,7 +81,7 @@ named! {
 }
 
 named! {
-    /// What data and metadata are checked by.
+    /// The checksum of data and metadata.
     #[derive(Default)]
     pub enum Checksum {
         /// CRC-32C, of 32 bits: the default.
@@ -100,7 +97,7 @@ named! {
 }
 
 impl Profile {
-    /// Fewest devices (Linux 6.12 fs/btrfs/volumes.c, `btrfs_raid_array`).
+    /// The fewest devices (Linux 6.12 fs/btrfs/volumes.c, `btrfs_raid_array`).
     fn fewest(self) -> usize {
         match self {
             Self::Single | Self::Dup | Self::Raid0 => 1,
@@ -110,7 +107,7 @@ impl Profile {
         }
     }
 
-    /// Devices that may be missing (the same table).
+    /// The number of devices that may be missing (the same table).
     fn tolerates(self) -> usize {
         match self {
             Self::Single | Self::Dup | Self::Raid0 => 0,
@@ -126,12 +123,12 @@ impl BtrfsSpec {
         self.metadata.unwrap_or(self.data)
     }
 
-    /// Devices that may be missing.
+    /// The number of devices that may be missing.
     fn tolerates(&self) -> usize {
         self.data.tolerates().min(self.metadata().tolerates())
     }
 
-    /// What is asked of the mount, beside `degraded`.
+    /// The requested mount options, without `degraded`.
     fn mount_options(&self) -> Vec<String> {
         let compression = self
             .compression
@@ -171,8 +168,8 @@ impl ArraySystem for BtrfsSpec {
                 ));
             }
         }
-        // btrfs-progs 6.2 mkfs.btrfs: below, there is no room for the first
-        // chunks of some profiles.
+        // Below this size btrfs-progs 6.2 mkfs.btrfs has no room for the first chunks
+        // of some profiles.
         let small = Bytes(256 << 20);
         if smallest(members) < small {
             return self.refuse(format!("each member needs {small}"));
@@ -180,9 +177,9 @@ impl ArraySystem for BtrfsSpec {
         Ok(())
     }
 
-    /// Nine tenths of what the profile leaves, for metadata and the room that
-    /// chunks need; of unequal members what goes with the others. A RAID 10 takes four at a
-    /// time before Linux 5.15, so there the smallest counts.
+    /// Nine tenths of what the profile leaves, as metadata and chunks need room; of unequal members
+    /// the part that the others match. A RAID 10 takes four at a time before Linux 5.15, so there
+    /// the smallest counts.
     fn capacity(&self, members: &[Member]) -> Bytes {
         let mut sizes: Vec<u64> = members.iter().map(|member| member.size.0).collect();
         sizes.sort_unstable();
@@ -215,8 +212,8 @@ impl ArraySystem for BtrfsSpec {
     }
 }
 
-/// What chunks hold that lie on all members with room left, at least so many, so many of them
-/// with parity; of sizes in ascending order.
+/// The capacity of chunks that lie on all members with room left, on `least` or more, of which
+/// `parity` hold parity; `sizes` in ascending order.
 fn striped(sizes: &[u64], least: usize, parity: usize) -> u64 {
     let (mut all, mut full) = (0, 0);
     for (place, size) in sizes.iter().enumerate() {
@@ -229,7 +226,8 @@ fn striped(sizes: &[u64], least: usize, parity: usize) -> u64 {
     all
 }
 
-/// The most that can lie on so many members each: every member takes part in a chunk once.
+/// The largest amount of data with each chunk on `copies` members: every member takes part in
+/// a chunk once.
 fn copied(sizes: &[u64], copies: u64) -> u64 {
     let room = |data: u64| sizes.iter().map(|size| *size.min(&data)).sum::<u64>();
     let (mut holds, mut beyond) = (0, sizes.iter().sum::<u64>() / copies + 1);

@@ -27,8 +27,8 @@ pub(super) fn create(spec: &BtrfsSpec, array: &Built) -> Vec<Command> {
     ]
 }
 
-/// The kernel knows the other members: mkfs registers them, and what was
-/// mounted before was.
+/// The command that mounts the file system. The kernel knows the other members: mkfs registers
+/// them, and earlier mounted ones were registered before.
 fn mount(spec: &BtrfsSpec, array: &Built, device: &str, degraded: bool) -> Command {
     let mut options = spec.mount_options();
     if degraded {
@@ -46,7 +46,7 @@ fn unmount(array: &Built) -> Command {
     Command::changes("umount", [&array.folder])
 }
 
-/// Members without redundancy cannot come and go.
+/// Refuses changes of members without redundancy.
 fn redundant(spec: &BtrfsSpec, what: &str) -> Result<()> {
     if spec.tolerates() > 0 {
         return Ok(());
@@ -58,7 +58,7 @@ impl ChangeMembers for BtrfsSpec {
     fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         redundant(self, "remove a member")?;
         let gone = member(&self.title(), &array.members, slot)?;
-        // By the device of one that is away the kernel would know that one again.
+        // Given the device of a removed member, the kernel would register that again.
         let other = array.others(slot).next();
         let other = other.ok_or_else(|| self.lacks("remove a member", "no other is there"))?;
         Ok(vec![
@@ -102,8 +102,8 @@ impl ChangeMembers for BtrfsSpec {
     }
 }
 
-/// The kernel is told to forget wiped members, or it would refuse the next
-/// file system with the same devices for a moment.
+/// The commands that take the file system down. The kernel is told to forget wiped members, as it
+/// would otherwise refuse the next file system with the same devices for a moment.
 pub(super) fn destroy(array: &Built) -> Vec<Command> {
     let devices = devices(&array.members);
     let mut commands = Vec::new();

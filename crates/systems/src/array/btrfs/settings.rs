@@ -1,4 +1,4 @@
-//! Settings as the kernel has them.
+//! Reading of the settings in force, from the kernel.
 
 use super::BtrfsSpec;
 use crate::array::steps::Reader;
@@ -41,8 +41,8 @@ pub(super) fn settings(
     Ok(reader.done())
 }
 
-/// All profiles that chunks of a kind have, joined by `+`: more than one after
-/// writes while members were missing, or in the middle of a conversion.
+/// The profiles of all chunks of a kind, joined by `+`: several after writes while members were
+/// missing, or during a conversion.
 fn profiles(usage: &str, kind: &str) -> String {
     let mut found: Vec<String> = usage
         .lines()

@@ -1,8 +1,8 @@
 //! The state of a file system over several devices.
 //!
-//! None of the commands reads from the disks: `filesystem show` of a mounted
-//! folder and `replace status` ask the kernel, `scrub status` also the file in
-//! which a running scrub keeps its counts.
+//! None of the commands reads from the disks: `filesystem show` of a mounted folder and
+//! `replace status` query the kernel, `scrub status` also the file in which a running scrub
+//! keeps its counts.
 
 use super::BtrfsSpec;
 use crate::array::{
@@ -17,7 +17,7 @@ const SHOW: &str = "btrfs filesystem show";
 const REPLACE: &str = "btrfs replace status";
 const SCRUB: &str = "btrfs scrub status";
 
-/// A file system as `btrfs filesystem show --raw` has it.
+/// A file system in the output of `btrfs filesystem show --raw`.
 #[derive(Debug, PartialEq, Eq)]
 struct Shown {
     label: String,
@@ -26,10 +26,10 @@ struct Shown {
 
 #[derive(Debug, PartialEq, Eq)]
 struct ShownDevice {
-    /// From 1; 0 is the target of a replacement.
+    /// The number of the device, from 1; 0 is the target of a replacement.
     number: u64,
     size: u64,
-    /// Empty where it is missing.
+    /// The path; empty where the device is missing.
     path: String,
 }
 
@@ -37,7 +37,7 @@ fn unreadable(source: &str, line: usize, problem: String) -> SystemError {
     SystemError::unreadable(source, line, problem)
 }
 
-/// All file systems in a text of `btrfs filesystem show --raw`.
+/// Parses all file systems in the output of `btrfs filesystem show --raw`.
 fn parse_show(text: &str) -> Result<Vec<Shown>> {
     let mut found: Vec<Shown> = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -58,8 +58,8 @@ fn parse_show(text: &str) -> Result<Vec<Shown>> {
     Ok(found)
 }
 
-/// `devid 2 size 536870912 used 1048576 path /dev/loop1`; a missing one has no
-/// path and ends in `MISSING`.
+/// Parses `devid 2 size 536870912 used 1048576 path /dev/loop1`; a missing device has no path and
+/// ends in `MISSING`.
 fn parse_device(line: &str) -> Option<ShownDevice> {
     let mut words = line.split_whitespace().skip(1);
     let number = words.next()?.parse().ok()?;
@@ -163,8 +163,8 @@ fn member(devices: &[ShownDevice], number: u64, replacing: bool) -> MemberState 
     }
 }
 
-/// `15.5% done, 0 write errs, 0 uncorr. read errs` while it runs; other lines
-/// when it never did, has ended or was given up.
+/// The progress of a replacement, `15.5% done, 0 write errs, 0 uncorr. read errs` while it runs;
+/// other lines when there was none, it has ended or was given up.
 fn replace_percent(text: &str) -> Result<Option<f64>> {
     let line = text.trim();
     let Some((percent, _)) = line.split_once("% done") else {
@@ -176,8 +176,8 @@ fn replace_percent(text: &str) -> Result<Option<f64>> {
         .map_err(|_| unreadable(REPLACE, 1, format!("`{line}` has no percentage")))
 }
 
-/// A running scrub has `Bytes scrubbed:   735821824  (12.34%)` and no
-/// `Duration` of an ended one; before its first report the percentage is 0.
+/// The state of a scrub: a running one has `Bytes scrubbed: 735821824 (12.34%)` and no `Duration`
+/// of an ended one; before its first report the percentage is 0.
 fn scrub_status(text: &str) -> Result<Option<SyncStatus>> {
     let field = |name: &str| {
         text.lines().enumerate().find_map(|(index, line)| {

@@ -1,4 +1,4 @@
-//! One disk or partition as it is: what an array is compared with.
+//! A single disk or partition, with which arrays are compared.
 
 use super::blank::blank_ends;
 use super::described::Described;
@@ -12,14 +12,14 @@ use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
-/// The least that one is described by: with it they are looked for.
+/// The smallest description of one, in JSON, with which leftovers are looked for.
 pub(crate) const LEAST: &str = "{}";
 
-/// One disk as it is.
+/// A single disk or partition.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskSpec {
-    /// Whose tools wipe the disk: `linux` (the default) or `freebsd`.
+    /// The operating system whose tools wipe the disk: `linux` (the default) or `freebsd`.
     #[serde(default = "linux")]
     pub operating_system: OperatingSystem,
 }
@@ -79,7 +79,7 @@ impl ArraySystem for DiskSpec {
         smallest(members)
     }
 
-    /// Nothing is built, but what was on the disk goes: jobs write on it.
+    /// Nothing is built, but the disk's contents are lost, as jobs write on it.
     fn create(&self, array: &Built) -> Result<Vec<Command>> {
         self.check(&array.members)?;
         Ok(self.destroy(array))
@@ -109,7 +109,7 @@ impl Fixed for DiskSpec {
 }
 
 impl ReadState for DiskSpec {
-    /// The disk's size: it can be told as long as the disk is there.
+    /// The disk's size, which can be read as long as the disk exists.
     fn sources(&self, array: &Built) -> Vec<Watched> {
         devices(&array.members)
             .into_iter()
@@ -140,7 +140,7 @@ impl ReadState for DiskSpec {
         Ok(Vec::new())
     }
 
-    /// A disk carries no name: none is ever found.
+    /// A disk carries no name, so none is ever found.
     fn find(&self, _: &dyn Target, _: &str) -> Result<Vec<Built>> {
         Ok(Vec::new())
     }

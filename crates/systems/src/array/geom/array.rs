@@ -1,5 +1,5 @@
-//! What the array systems of GEOM have in common beside their text: how an array of a
-//! class is built, found and taken down. A class says only what it does differently.
+//! The common parts of the array systems of GEOM beside their text: how an array of a class is
+//! built, found and taken down. A class defines only its differences.
 
 use super::{Class, Geom};
 use crate::array::steps::kernel_name;
@@ -10,43 +10,43 @@ use crate::array::{
 use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::Bytes;
 
-/// What GEOM calls the members.
+/// GEOM's names of the members.
 pub(in crate::array) fn providers(array: &Built) -> impl Iterator<Item = String> {
     let members = array.members.iter();
     members.map(|member| kernel_name(&member.device).to_owned())
 }
 
-/// An array of a class, in what the classes do differently; the rest is the same in all
-/// of them.
+/// An array of a GEOM class: the parts in which the classes differ; the rest is the same in
+/// all of them.
 pub(in crate::array) trait GeomArray: ChangeMembers + Send + Sync {
-    /// The class of GEOM that it is of.
+    /// The GEOM class of the array.
     const CLASS: Class;
     /// The verb that takes an array down.
     const STOP: &'static str;
 
-    /// Whether its settings go together and the class takes them, whatever its members.
+    /// Checks that the settings are consistent and accepted by the class, whatever the members.
     fn settings_agree(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Whether so many members of such sizes can be built into it.
+    /// Checks that an array can be built of so many members of these sizes.
     fn accepts(&self, members: &[Member]) -> Result<()>;
 
-    /// The bytes it will hold, roughly.
+    /// The expected capacity in bytes, roughly.
     fn room(&self, members: &[Member]) -> Bytes;
 
-    /// The tool's arguments that make it.
+    /// The tool's arguments that create the array.
     fn label(&self, array: &Built) -> Vec<String>;
 
-    /// What is told it once it is there.
+    /// The commands that configure the array once it exists.
     fn configure(&self, _: &Built) -> Vec<Command> {
         Vec::new()
     }
 
-    /// Its state, out of what `list` says.
+    /// The array's state, from the output of `list`.
     fn state(&self, array: &Built, geom: &Geom) -> ArrayStatus;
 
-    /// Its settings as `list` tells them; `source` is what they were read with.
+    /// The array's settings in the output of `list`; `source` is the command that printed them.
     fn told(&self, array: &Built, geom: &Geom, source: &str) -> Vec<ReadBack>;
 }
 
@@ -55,8 +55,8 @@ impl<T: GeomArray> ArraySystem for T {
         &[OperatingSystem::FreeBsd]
     }
 
-    /// The tool, a part of the system or a third party's without a package, and
-    /// the module.
+    /// The needs: the tool, a part of the system or a third party's without a package,
+    /// and the module.
     fn needs(&self) -> Vec<Need> {
         vec![
             Need::Program {
@@ -101,7 +101,7 @@ impl<T: GeomArray> ArraySystem for T {
 }
 
 impl<T: GeomArray> ReadState for T {
-    /// The kernel's tables by way of `list`; no disk is touched.
+    /// The kernel's tables by way of `list`, which touches no disk.
     fn sources(&self, array: &Built) -> Vec<Watched> {
         vec![Watched::Command(T::CLASS.reads(&["list", &array.name]))]
     }

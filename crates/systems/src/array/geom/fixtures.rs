@@ -1,10 +1,10 @@
-//! What the tests of the GEOM classes share.
+//! Shared fixtures for the tests of the GEOM classes.
 
 use crate::array::{Built, Member};
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
 
-/// An array of disks as large as those of the comparison of 2015.
+/// An array of disks of the size in the 2015 comparison.
 pub fn array(name: &str, devices: &[&str]) -> Built {
     Built {
         name: name.to_owned(),
@@ -21,8 +21,8 @@ pub fn array(name: &str, devices: &[&str]) -> Built {
     }
 }
 
-/// A plan as a user sees it: each command with its effect, and the exit codes
-/// it may end with where that is not 0 alone.
+/// A plan as the user sees it: each command with its effect, and its allowed exit codes where these
+/// are not 0 alone.
 pub fn plan(commands: &[Command]) -> String {
     let line = |command: &Command| {
         let codes = match command.success.as_slice() {

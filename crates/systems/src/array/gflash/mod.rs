@@ -1,9 +1,9 @@
-//! gflash, a mirror with an optional write-back cache for FreeBSD 9 and 10 by a
-//! third party: it is no part of FreeBSD and comes as a binary (version 14 in
+//! gflash, a mirror with an optional write-back cache for FreeBSD 9 and 10 by a third party:
+//! it is not part of FreeBSD and is distributed as a binary (version 14 in
 //! geomflash/geomflash on GitHub).
 //!
-//! Source: gflash(8) of that version and the logs of its author's comparisons.
-//! `insert` copies everything: after it `list` counts from `Synchronized: 0%`.
+//! Source: gflash(8) of that version and the logs of its author's comparisons. `insert` copies
+//! everything: afterwards `list` counts from `Synchronized: 0%`.
 
 use super::described::{Described, written};
 use super::geom::array::{GeomArray, providers};
@@ -23,21 +23,21 @@ const CLASS: Class = Class {
     module: "geom_flash",
 };
 
-/// What it keeps of each member: 4 022 272 bytes of a disk of 4 TB in the log
-/// of 2015. Taken as a fixed part, rounded up to MiB.
+/// The area that gflash reserves on each member: 4 022 272 bytes of a disk of 4 TB in the log
+/// of 2015. Taken as fixed, rounded up to MiB.
 const OVERHEAD_BYTES: u64 = 4 << 20;
 
-/// The least that one is described by: with it they are looked for.
+/// The smallest description of one, in JSON, with which leftovers are looked for.
 pub(crate) const LEAST: &str = "{}";
 
-/// A gflash mirror; what is left out is the system's default.
+/// The settings of a gflash mirror; missing ones have the system's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GflashSpec {
-    /// The last member is the cache (an SSD); default no.
+    /// Whether the last member is the cache (an SSD); default no.
     #[serde(default)]
     pub cache: bool,
-    /// Memory for the cache; gflash's default is 128 MiB. Only with `cache`.
+    /// The memory for the cache; gflash's default is 128 MiB. Only with `cache`.
     #[serde(default, deserialize_with = "optional_size")]
     pub ram: Option<Bytes>,
 }
@@ -84,7 +84,7 @@ impl GeomArray for GflashSpec {
     const CLASS: Class = CLASS;
     const STOP: &'static str = "stop";
 
-    /// One disk is enough where there is a cache.
+    /// With a cache a single disk is enough.
     fn settings_agree(&self) -> Result<()> {
         match self.ram {
             Some(_) if !self.cache => Err(CLASS.cannot("`ram` is the cache's; set `cache`")),
@@ -169,8 +169,8 @@ impl ChangeMembers for GflashSpec {
     }
 }
 
-/// Every disk tells how far it is, a finished one too; one that is not at 100 %
-/// is being copied onto. The cache tells nothing.
+/// The state of a member: every disk has its progress in the output, a finished one too; one below
+/// 100 % is being copied onto. The cache has none.
 fn member_state(part: &Part) -> MemberState {
     let role = part.fields.get("Role").unwrap_or("DATA");
     match (part.fields.get("State"), part.fields.number("Synchronized")) {

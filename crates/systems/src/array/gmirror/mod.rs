@@ -5,9 +5,9 @@
 //! `--assume-clean`). The device appears a moment later, when the kernel has
 //! tasted the members.
 //!
-//! What the verbs mean here:
-//! - fail is `deactivate`: the member is dropped and keeps its metadata, so
-//!   that it does not come back by itself;
+//! The verbs:
+//! - fail is `deactivate`: the member is dropped and keeps its metadata, but does not come
+//!   back by itself;
 //! - re-add is `activate`: there is no bitmap, so everything is copied, unless
 //!   nothing at all was written since (gmirror(8), EXAMPLES);
 //! - remove is `remove`: the member's metadata go, the mirror counts one
@@ -36,11 +36,11 @@ const CLASS: Class = Class {
 };
 
 named! {
-    /// Which member a read goes to (FreeBSD gmirror(8)).
+    /// The policy that chooses the member for a read (FreeBSD gmirror(8)).
     pub enum Balance {
-        /// The one with the lowest load: queue length and head position.
+        /// Reads go to the member with the lowest load: queue length and head position.
         Load = "load",
-        /// The one with the highest priority.
+        /// Reads go to the member with the highest priority.
         Prefer = "prefer",
         /// Reads go to the members in turn.
         RoundRobin = "round-robin",
@@ -49,22 +49,22 @@ named! {
     }
 }
 
-/// The least that one is described by: with it they are looked for.
+/// The smallest description of one, in JSON, with which leftovers are looked for.
 pub(crate) const LEAST: &str = "{}";
 
-/// A gmirror; what is left out is the system's default.
+/// The settings of a gmirror; missing ones have the system's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GmirrorSpec {
-    /// Which member is read; the system's default is `load`.
+    /// The policy for reads; the system's default is `load`.
     pub balance: Option<Balance>,
     /// The smallest read that `split` splits, bytes; default 4096.
     pub slice: Option<u32>,
-    /// Each member's priority for `prefer`, slot by slot; by default its slot.
+    /// The priority of each member for `prefer`, slot by slot; by default its slot.
     pub priorities: Option<Vec<u8>>,
-    /// Whether stale members are synchronized by themselves; default yes.
+    /// Whether stale members are synchronized automatically; default yes.
     pub autosync: Option<bool>,
-    /// Whether all is synchronized after a crash; default yes.
+    /// Whether all members are synchronized after a crash; default yes.
     pub failsync: Option<bool>,
 }
 
@@ -133,8 +133,8 @@ impl GeomArray for GmirrorSpec {
         words
     }
 
-    /// `configure` takes what `label` has no option for, once the kernel has
-    /// found the new mirror: it is waited for as the scripts of 2015 did.
+    /// `configure` sets what `label` has no option for, once the kernel has found the new mirror,
+    /// which is awaited as in the scripts of 2015.
     fn configure(&self, array: &Built) -> Vec<Command> {
         let Some(priorities) = &self.priorities else {
             return Vec::new();
@@ -185,9 +185,9 @@ impl ChangeMembers for GmirrorSpec {
         Ok(vec![CLASS.changes(&["deactivate", &array.name, provider])])
     }
 
-    /// A member that failed before is no longer connected: `remove` does not
-    /// know it and ends with 1, and `forget` drops it from the count. Where
-    /// all are connected `forget` does nothing.
+    /// A member that failed before is no longer connected: `remove` does not know it and
+    /// ends with 1, and `forget` drops it from the count. Where all members are connected
+    /// `forget` does nothing.
     fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         let provider = CLASS.provider(array, slot)?;
         Ok(vec![
@@ -198,8 +198,8 @@ impl ChangeMembers for GmirrorSpec {
         ])
     }
 
-    /// `insert` refuses while a member is missing, so `forget` comes first. It
-    /// gives priority 0 unless told.
+    /// `insert` refuses while a member is missing, so `forget` comes first. By default `insert`
+    /// gives priority 0.
     fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         let provider = CLASS.provider(array, slot)?;
         let priority = self.priority(slot).to_string();
@@ -215,8 +215,8 @@ impl ChangeMembers for GmirrorSpec {
     }
 }
 
-/// A gmirror consumer's or graid3 component's state (g_mirror.h): a stale one
-/// is out of date and unused until it is rebuilt, a new one not yet placed.
+/// The state of a gmirror consumer or graid3 component (g_mirror.h): a stale one is out of date and
+/// unused until it is rebuilt, a new one has no slot yet.
 pub(super) fn member_state(part: &Part) -> MemberState {
     match part.fields.get("State") {
         Some("ACTIVE") => MemberState::InSync,

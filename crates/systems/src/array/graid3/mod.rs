@@ -1,10 +1,9 @@
 //! graid3, FreeBSD's RAID 3 (graid3(8)): every request is spread over all data
 //! members, sector parts each, and the last member holds their parity.
 //!
-//! What the verbs mean here: remove is `remove -n SLOT`, which clears the
-//! member's metadata; add is `insert -n SLOT`, which copies everything. There
-//! is no verb to fail a member and none that brings one back with less than a
-//! whole copy.
+//! The verbs: remove is `remove -n SLOT`, which clears the member's metadata; add is
+//! `insert -n SLOT`, which copies everything. There is no verb to fail a member, and none that
+//! re-adds one with less than a whole copy.
 
 use super::described::{Described, written};
 use super::geom::array::{GeomArray, providers};
@@ -24,21 +23,21 @@ const CLASS: Class = Class {
     module: "geom_raid3",
 };
 
-/// The least that one is described by: with it they are looked for.
+/// The smallest description of one, in JSON, with which leftovers are looked for.
 pub(crate) const LEAST: &str = "{}";
 
-/// A graid3; what is left out is the system's default.
+/// The settings of a graid3; missing ones have the system's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Graid3Spec {
-    /// The parity member takes part in reading, in turn with the others
-    /// (`-r`); default no. Not together with `verify`.
+    /// Whether the parity member takes part in reading, in turn with the others (`-r`); default no.
+    /// Not together with `verify`.
     #[serde(default)]
     pub round_robin: bool,
-    /// Every read is checked against parity (`-w`); default no.
+    /// Whether every read is checked against parity (`-w`); default no.
     #[serde(default)]
     pub verify: bool,
-    /// Whether stale members are synchronized by themselves; default yes.
+    /// Whether stale members are synchronized automatically; default yes.
     pub autosync: Option<bool>,
 }
 
@@ -58,7 +57,7 @@ impl Described for Graid3Spec {
 
 impl GeomArray for Graid3Spec {
     const CLASS: Class = CLASS;
-    // It has no `destroy`.
+    // graid3 has no `destroy`.
     const STOP: &'static str = "stop";
 
     fn settings_agree(&self) -> Result<()> {

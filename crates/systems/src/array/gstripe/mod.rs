@@ -1,5 +1,5 @@
-//! gstripe, FreeBSD's RAID 0 (gstripe(8)). It has no redundancy and so none of
-//! the verbs that need some.
+//! gstripe, FreeBSD's RAID 0 (gstripe(8)). It has no redundancy, and so none of the verbs
+//! that need it.
 
 use super::described::{Described, data_of};
 use super::fixed::Fixed;
@@ -19,19 +19,19 @@ const CLASS: Class = Class {
     module: "geom_stripe",
 };
 
-/// What `label` takes without `-s`: 64 KiB (FreeBSD lib/geom/stripe/geom_stripe.c,
+/// The stripe size of `label` without `-s`: 64 KiB (FreeBSD lib/geom/stripe/geom_stripe.c,
 /// `GSTRIPE_STRIPESIZE`).
 const DEFAULT_STRIPE_BYTES: u64 = 64 << 10;
 
-/// The least that one is described by: with it they are looked for.
+/// The smallest description of one, in JSON, with which leftovers are looked for.
 pub(crate) const LEAST: &str = "{}";
 
-/// A gstripe; what is left out is the system's default.
+/// The settings of a gstripe; missing ones have the system's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GstripeSpec {
-    /// The bytes that go to one member before the next: a power of two and a
-    /// multiple of every sector size. GEOM's word; elsewhere a chunk.
+    /// The consecutive bytes on one member: a power of two and a multiple of every sector size.
+    /// GEOM's word for a chunk.
     #[serde(default, deserialize_with = "optional_size")]
     pub stripesize: Option<Bytes>,
 }

@@ -1,9 +1,9 @@
 //! A volume's cache: device-mapper's `cache` target, on a volume of its own.
 //!
-//! The last members hold nothing but the cache, which LVM calls a cache volume:
-//! data and metadata of the cache in one (`lvmcache(7)`). The volume group gets
-//! them once the volume before them has all the rest. LVM then renames the volume
-//! behind the cache to `volume_corig`, and puts the cache in its place.
+//! The last members hold only the cache, which LVM calls a cache volume: data and metadata of the
+//! cache in one (`lvmcache(7)`). They are added to the volume group once the volume has been made
+//! on all the others. LVM then renames the volume behind the cache to `volume_corig`, and puts the
+//! cache in its place.
 
 use super::plan::{VOLUME, destroying, volume};
 use crate::array::steps::{Reader, devices};
@@ -14,15 +14,14 @@ use raidlab_units::Bytes;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// What the volume behind a cache is called then.
+/// The name of the volume behind a cache.
 pub(super) const ORIGIN: &str = "volume_corig";
-/// The cache volume.
+/// The name of the cache volume.
 const CACHE: &str = "cache";
-/// What LVM's columns tell of a cache.
+/// The columns of `lvs` that describe a cache.
 pub(super) const COLUMNS: &str =
     "cache_mode,kernel_cache_policy,chunk_size,kernel_cache_settings,kernel_metadata_format";
-/// The smallest block of a cache, and what every block is a multiple of
-/// (lvmcache(7)).
+/// The smallest block of a cache; every block is a multiple of it (lvmcache(7)).
 const CHUNK_UNIT: u64 = 32 << 10;
 const LVS: &str = "lvs --reportformat json";
 
@@ -30,31 +29,31 @@ const LVS: &str = "lvs --reportformat json";
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LvmCacheSpec {
-    /// How many of the members, after those for data, hold the cache; 1 unless
-    /// said.
+    /// The number of members, after those for data, that hold the cache; 1 by default.
     #[serde(default = "one")]
     pub devices: usize,
-    /// Whether a write ends on the disk (`writethrough`) or in the cache (`writeback`).
+    /// The cache mode: whether a write is done when it is on the disk (`writethrough`) or in
+    /// the cache (`writeback`).
     pub mode: LvmCacheMode,
-    /// Bytes that are taken in and given up at once: a multiple of 32k up to 1g;
-    /// LVM's default is 64k, or more where the cache is so large that there would
-    /// be more than a million of them.
+    /// The size of a block, the unit of promotion and demotion: a multiple of 32k up to 1g;
+    /// LVM's default is 64k, or more where the cache is so large that there would be more than
+    /// a million blocks.
     #[serde(default, deserialize_with = "crate::array::spec::optional_size")]
     pub chunk: Option<Bytes>,
-    /// What decides on that: `smq` (the default), or `cleaner`, which writes back
-    /// and takes nothing in.
+    /// The policy for promotions: `smq` (the default), or `cleaner`, which writes back
+    /// and promotes nothing.
     pub policy: Option<String>,
-    /// The policy's and the target's own settings: `migration_threshold`, sectors.
+    /// The settings of the policy and the target: `migration_threshold`, sectors.
     #[serde(default)]
     pub settings: BTreeMap<String, u64>,
 }
 
 named! {
-    /// What a cache does with writes.
+    /// The treatment of writes by a cache.
     pub enum LvmCacheMode {
-        /// They are done when both the cache and the disk have them.
+        /// Writes are done when both the cache and the disk have them.
         WriteThrough = "writethrough",
-        /// They are done when the cache has them, where it has the block.
+        /// Writes are done when the cache has them, if it has the block.
         WriteBack = "writeback",
     }
 }
@@ -64,7 +63,7 @@ const fn one() -> usize {
 }
 
 impl LvmCacheSpec {
-    /// Why it cannot be built, if it cannot.
+    /// Checks that the cache can be built; the error is the reason why not.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.devices == 0 {
             return Err("a cache needs a device: leave [build.lvm.cache] out".to_owned());
@@ -80,7 +79,7 @@ impl LvmCacheSpec {
         }
     }
 
-    /// The commands that put it before the volume, once that is there.
+    /// The commands that put the cache before the volume, once that exists.
     pub(super) fn attach(&self, array: &Built, data: usize) -> Vec<Command> {
         let all = devices(&array.members);
         let cache = &all[data..];
@@ -116,12 +115,11 @@ impl LvmCacheSpec {
         ]
     }
 
-    /// What LVM and the kernel say of it, out of a row of `lvs`.
+    /// Adds the settings that LVM and the kernel report, from a row of `lvs`.
     pub(super) fn settings(&self, reader: &mut Reader<'_>, column: &dyn Fn(&str) -> String) {
         reader.found("cache_mode", Some(self.mode), column("cache_mode"), LVS);
-        // LVM falls back to `mq` where it sees no module of the name, as with a kernel
-        // that has it built in; in Linux since 4.6 that is `smq` by its old name
-        // (drivers/md/dm-cache-policy-smq.c).
+        // LVM falls back to `mq` where it finds no module of the name, as with a built-in one; in
+        // Linux since 4.6 that is `smq` by its old name (drivers/md/dm-cache-policy-smq.c).
         let policy = match column("kernel_cache_policy").as_str() {
             "mq" => "smq".to_owned(),
             found => found.to_owned(),
@@ -142,13 +140,13 @@ impl LvmCacheSpec {
     }
 }
 
-/// The target's name: `raidlab0-volume`; a `-` in a name is doubled.
+/// The target's name, `raidlab0-volume`; a `-` in a name is doubled.
 fn target_name(array: &Built) -> String {
     format!("{}-{VOLUME}", array.name.replace('-', "--"))
 }
 
-/// What `dmsetup status` tells of the cache. Unless told not to, the target would write
-/// its metadata for that.
+/// The cache's state in the output of `dmsetup status`. Without `--noflush` the target would write
+/// its metadata first.
 pub(super) fn state(target: &dyn Target, array: &Built) -> Result<CacheState> {
     let words = ["status", "--noflush", &target_name(array)];
     let output = target.run(&Command::reads("dmsetup", words))?;

@@ -1,4 +1,4 @@
-//! What a volume of LVM says of itself.
+//! The properties of a volume of LVM.
 
 use super::{LvmLevel, LvmSpec};
 use crate::array::described::{Described, data_of, written};

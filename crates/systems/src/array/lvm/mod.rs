@@ -5,11 +5,11 @@
 //! it then sees no other disk of the machine, and a member is pulled by leaving
 //! it out.
 //!
-//! LVM has no verb that makes a member fail. `remove` switches the volume off
-//! and on again without the member, `degraded`; it needs a moment in which
-//! nobody uses it. `add` wipes the member, makes it a new one and lets
-//! `lvconvert --repair` put it in the lost one's place. `re_add` switches off
-//! and on again with it: the kernel copies the regions that its bitmap has.
+//! LVM has no verb that fails a member. `remove` deactivates the volume and activates it again
+//! without the member, `degraded`; it needs a moment in which the volume is not in use. `add` wipes
+//! the member, makes it a new one and lets `lvconvert --repair` put it in the lost one's place.
+//! `re_add` deactivates the volume and activates it with the member: the kernel copies the regions
+//! marked in its bitmap.
 
 mod cache;
 mod described;
@@ -24,36 +24,35 @@ use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
-/// The size of an extent unless said.
+/// The default size of an extent, bytes.
 const EXTENT: u64 = 4 << 20;
 
-/// The least that one is described by: with it they are looked for.
+/// The smallest description of one, in JSON, with which leftovers are looked for.
 pub(crate) const LEAST: &str = r#"{"level": "raid1"}"#;
 
-/// What to build with LVM.
+/// The settings of an LVM volume.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LvmSpec {
-    /// `linear`, `striped`, `raid0`, `raid1`, `mirror`, `raid10`, `raid5` or
-    /// `raid6`.
+    /// The level: `linear`, `striped`, `raid0`, `raid1`, `mirror`, `raid10`, `raid5` or `raid6`.
     pub level: LvmLevel,
-    /// Bytes on one member before the next one's turn, a power of two from 4k
-    /// on; LVM's default is 64k. Not for `linear`, `raid1` and `mirror`.
+    /// The consecutive bytes on one member, a power of two from 4k on; LVM's default is 64k. Not
+    /// for `linear`, `raid1` and `mirror`.
     #[serde(default, deserialize_with = "super::spec::optional_chunk")]
     pub stripe_size: Option<Bytes>,
-    /// Skips the first resync (`raid1`, `raid10`, `mirror`, `raid5`): every
-    /// member's redundancy is taken on trust.
+    /// Whether to skip the first resync (`raid1`, `raid10`, `mirror`, `raid5`): the members'
+    /// redundancy is taken on trust.
     #[serde(default)]
     pub nosync: bool,
-    /// Bytes of the volume that one bit of the bitmap stands for.
+    /// The bytes of the volume for each bit of the bitmap.
     #[serde(default, deserialize_with = "super::spec::optional_size")]
     pub region_size: Option<Bytes>,
-    /// A cache before the volume, on the last members.
+    /// The cache before the volume, on the last members.
     pub cache: Option<LvmCacheSpec>,
 }
 
 named! {
-    /// LVM's segment types, as far as they make arrays.
+    /// The segment types of LVM that make arrays.
     pub enum LvmLevel {
         /// Members one after the other.
         Linear = "linear",
@@ -101,7 +100,7 @@ impl LvmLevel {
         !matches!(self, Self::Linear | Self::Raid1 | Self::Mirror)
     }
 
-    /// Stripes of data over so many members.
+    /// The number of data stripes over so many members.
     fn stripes(self, members: usize) -> usize {
         match self {
             Self::Linear | Self::Raid1 | Self::Mirror => 1,
@@ -112,7 +111,7 @@ impl LvmLevel {
         }
     }
 
-    /// Whether data are gone when these members are, slot by slot.
+    /// Whether data are lost when these members are missing, slot by slot.
     fn has_lost(self, gone: &[bool]) -> bool {
         let count = gone.iter().filter(|gone| **gone).count();
         match self {
@@ -126,7 +125,7 @@ impl LvmLevel {
 }
 
 impl LvmSpec {
-    /// How many of `count` members hold data.
+    /// The number of `count` members that hold data.
     fn data_count(&self, count: usize) -> usize {
         let cache = self.cache.as_ref().map_or(0, |cache| cache.devices);
         count.saturating_sub(cache)
@@ -141,7 +140,7 @@ impl ArraySystem for LvmSpec {
             Need::Module(self.level.module()),
         ];
         if self.cache.is_some() {
-            // LVM has the cache's metadata checked whenever it switches it on.
+            // LVM checks the cache's metadata whenever it activates the cache.
             let check = "apt-get install thin-provisioning-tools";
             needs.push(program("cache_check", check));
             needs.push(program("dmsetup", "apt-get install dmsetup"));
@@ -164,12 +163,12 @@ impl ArraySystem for LvmSpec {
                     "stripe size {size} is no power of two from 4 KiB on"
                 ));
             }
-            // LVM would take an extent's in its place (tools/lvcreate.c).
+            // LVM would use the size of an extent instead (tools/lvcreate.c).
             if size.0 > EXTENT {
                 return self.refuse(format!("stripe size {size} is above an extent's, 4 MiB"));
             }
         }
-        // lvcreate 2.03 refuses it: both parities have to be made.
+        // lvcreate 2.03 refuses it, as both parities have to be made.
         if self.nosync && (!level.redundant() || level == LvmLevel::Raid6) {
             return self.refuse("its first resync cannot be skipped");
         }
@@ -203,8 +202,8 @@ impl ArraySystem for LvmSpec {
         Ok(())
     }
 
-    /// Whole extents of 4 MiB after a MiB of metadata, one of them for the
-    /// bitmap of each member.
+    /// The volume has whole extents of 4 MiB after a MiB of metadata, one of them for the bitmap
+    /// of each member.
     fn capacity(&self, members: &[Member]) -> Bytes {
         let usable = |size: Bytes| size.0.saturating_sub(1 << 20) / EXTENT * EXTENT;
         let members = &members[..self.data_count(members.len())];
@@ -224,8 +223,7 @@ impl ArraySystem for LvmSpec {
         Access::Device(format!("/dev/{}/{}", array.name, plan::VOLUME))
     }
 
-    /// By its policy's own doing: `smq` writes back everything whenever nobody uses
-    /// the volume, `cleaner` at once.
+    /// The policy writes back by itself: `smq` whenever the volume is idle, `cleaner` at once.
     fn write_back(&self, _: &Built) -> Option<WriteBack> {
         self.cache.as_ref().map(|_| WriteBack::default())
     }

@@ -8,8 +8,8 @@ use raidlab_shell::{Command, Effect};
 /// The volume's name in its group.
 pub(super) const VOLUME: &str = "volume";
 
-/// `--devices` with these members; and LVM makes the volume's device node
-/// itself where no udev does.
+/// The option `--devices` with these members; and the option by which LVM makes the volume's device
+/// node itself where there is no udev.
 fn only(devices: &[&str]) -> [String; 4] {
     [
         "--config".to_owned(),
@@ -24,7 +24,7 @@ fn lvm(program: &str, seen: &[&str], words: &[impl ToString]) -> Command {
     Command::changes(program, only(seen).into_iter().chain(words))
 }
 
-/// The same for one that destroys what lies on the members.
+/// A command of LVM that destroys data on the members.
 pub(super) fn destroying(program: &str, seen: &[&str], words: &[impl ToString]) -> Command {
     Command {
         effect: Effect::Destroys,
@@ -121,8 +121,8 @@ fn switch(array: &Built, seen: &[&str], on: bool) -> Command {
     }
 }
 
-/// The devices of the members that are there, with or without that of a slot. LVM takes back
-/// what it sees of its own.
+/// The devices of the members that are present, with or without that of a slot. LVM takes back any
+/// member of its own that it sees.
 fn there(array: &Built, slot: usize, own: bool) -> Vec<&str> {
     let members = array.members.iter().enumerate();
     let there = members.filter(|(index, member)| match *index == slot {

@@ -1,8 +1,8 @@
 //! The state of a volume as `lvs` reports it, in JSON.
 //!
-//! `lvs` reads the members' metadata areas, a few sectors at each disk's
-//! start, from the page cache or by direct reads: it is the one source here
-//! that is not free. With `--devices` it is kept to our members.
+//! `lvs` reads the members' metadata areas, a few sectors at each disk's start, from the page
+//! cache or by direct reads: it is the only source here with a cost. With `--devices` it is
+//! restricted to our members.
 
 use super::plan::VOLUME;
 use super::{LvmSpec, cache};
@@ -19,8 +19,7 @@ use std::collections::BTreeMap;
 const LVS: &str = "lvs --reportformat json";
 const COLUMNS: &str = "lv_name,lv_attr,sync_percent,raid_sync_action,lv_health_status,devices";
 
-/// The volume that the members make: another than the one that is used where a
-/// cache is before it.
+/// The volume that the members make: where there is a cache, another one than the volume in use.
 const fn made_of_members(spec: &LvmSpec) -> &'static str {
     if spec.cache.is_some() {
         cache::ORIGIN
@@ -51,7 +50,7 @@ fn lvs(spec: &LvmSpec, array: &Built) -> Command {
     Command::reads("lvs", words)
 }
 
-/// A report: each row by the columns' names.
+/// A report of `lvs`: its rows, each by the columns' names.
 #[derive(Deserialize)]
 struct Report {
     report: Vec<BTreeMap<String, Vec<BTreeMap<String, String>>>>,
@@ -74,7 +73,7 @@ fn column<'a>(row: &'a Row, name: &str) -> &'a str {
     row.get(name).map_or("", |value| value.trim())
 }
 
-/// Hidden volumes are in brackets.
+/// The name without the brackets of hidden volumes.
 fn name(row: &Row) -> &str {
     column(row, "lv_name")
         .trim_start_matches('[')
@@ -128,7 +127,7 @@ impl ReadState for LvmSpec {
         };
         let volume = find(made_of_members(self))?;
         let mut reader = Reader::new(target);
-        // LVM calls its default layout of raid5 and raid6 by its full name.
+        // LVM reports its default layout of raid5 and raid6 by its full name.
         let found = match (self.level.name(), column(volume, "segtype")) {
             ("raid5", "raid5_ls") => "raid5",
             ("raid6", "raid6_zr") => "raid6",
@@ -156,9 +155,9 @@ impl ReadState for LvmSpec {
 
     fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>> {
         const PVS: &str = "pvs --reportformat json";
-        // What was made with `--devices` is in no devices file (lvmdevices(8)), and without
-        // this `pvs` sees nothing else where a system has such a file. An older LVM
-        // only warns of a setting that it does not know.
+        // Devices used with `--devices` are in no devices file (lvmdevices(8)), and where a system
+        // has such a file, `pvs` sees only its devices without this setting. An older LVM only
+        // warns of the unknown setting.
         let words = [
             "--config",
             "devices/use_devicesfile=0",
@@ -205,17 +204,16 @@ fn sync(volume: &Row) -> Result<Option<SyncStatus>> {
         "check" | "repair" => SyncKind::Check,
         "reshape" => SyncKind::Reshape,
         "resync" => SyncKind::Resync,
-        // The mirror target tells no action, only how far it is.
+        // The mirror target reports no action, only its progress.
         _ if percent < 100.0 => SyncKind::Resync,
         _ => return Ok(None),
     };
     Ok(Some(SyncStatus::of(kind, Some(percent))))
 }
 
-/// Slot by slot from the hidden volumes `volume_rimage_0`, ... In `lv_attr` a
-/// member that is being rebuilt has `I` (out of sync) in the first place; one
-/// that is away has `p` (partial) in the ninth, or `r` (refresh needed) where
-/// its device is there, but the volume runs without it.
+/// Slot by slot from the hidden volumes `volume_rimage_0`, ... In `lv_attr` a member that is being
+/// rebuilt has `I` (out of sync) in the first place; one that is missing has `p` (partial) in the
+/// ninth, or `r` (refresh needed) where its device exists, but the volume runs without it.
 fn members(
     spec: &LvmSpec,
     array: &Built,
@@ -237,7 +235,7 @@ fn members(
             let away = matches!(at(8), Some('p' | 'r'))
                 || row.is_none_or(|row| column(row, "devices").contains("[unknown]"));
             let behind = at(0) == Some('I') && recovers;
-            // A cache that is gone takes the whole volume with it.
+            // A cache that is lost takes the whole volume with it.
             let redundant = spec.level.redundant() && slot < data;
             match (redundant, away, behind || away && recovers) {
                 (true, _, true) => MemberState::Recovering,

@@ -1,4 +1,4 @@
-//! What an array of md says of itself.
+//! The properties of an array of md.
 
 use super::{ConsistencyPolicy, MdLevel, MdSpec};
 use crate::array::described::{Described, data_of, written};
@@ -29,7 +29,7 @@ impl Described for MdSpec {
         written(members, data)
     }
 
-    /// Spares take the place of what is gone, and a journal is no member of the array proper.
+    /// Spares replace missing members, and a journal is not a member of the array proper.
     fn may_miss(&self, count: usize) -> Option<usize> {
         if self.active(count) < count {
             return None;
@@ -39,7 +39,7 @@ impl Described for MdSpec {
             MdLevel::Raid1 => Some(count.saturating_sub(1)),
             MdLevel::Raid4 | MdLevel::Raid5 => Some(1),
             MdLevel::Raid6 => Some(2),
-            // What is left has to hold a copy of everything.
+            // The remaining members must hold a copy of everything.
             MdLevel::Raid10 => Some(count - count.div_ceil(self.raid10_copies().max(1))),
         }
     }

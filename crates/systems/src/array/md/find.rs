@@ -1,4 +1,4 @@
-//! What a crash left: running arrays and superblocks that wait for assembly.
+//! Leftovers of a crash: running arrays and superblocks that wait for assembly.
 //!
 //! `mdadm --examine --scan --verbose` reads the superblocks of every device,
 //! whether their array runs or not:
@@ -10,10 +10,10 @@
 //!    devices=/dev/sde,/dev/sdf
 //! ```
 //!
-//! Of every device: with `--config=partitions` mdadm takes no notice of a line `DEVICE` in
-//! its configuration, which may name others than ours. A superblock of version 0.90 has no
-//! name, but the number of the array's device, which is that of a name of ours. The
-//! devices come in no order of slots: enough to take the array down.
+//! With `--config=partitions` mdadm ignores a line `DEVICE` in its configuration, which may
+//! leave out ours. A superblock of version 0.90 has no name, but the number of the array's
+//! device, from which our name follows. The devices are not in the order of slots, which
+//! suffices to take the array down.
 
 use super::plan::number_of;
 use crate::array::steps::device_size;
@@ -37,8 +37,8 @@ pub(super) fn find(target: &dyn Target, prefix: &str) -> Result<Vec<Built>> {
     Ok(found)
 }
 
-/// Names, without the host that mdadm puts before them, and devices. An array that has
-/// only a number is called as one of ours with that number would be.
+/// Parses the names, without the host that mdadm puts before them, and the devices. An array that
+/// has only a number gets the name that one of ours with this number would have.
 fn parse_scan(text: &str, prefix: &str) -> Vec<(String, Vec<String>)> {
     let mut arrays: Vec<(String, Vec<String>)> = Vec::new();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! mdadm's names for layouts, and what the kernel calls them.
+//! mdadm's names for layouts, and the kernel's numbers.
 //!
 //! Linux 6.12: drivers/md/raid5.h (`ALGORITHM_*`), raid0.h (`r0layout`), and
 //! for `raid10` near copies in the lowest byte, far copies in the next, bit 16
@@ -6,7 +6,7 @@
 
 use super::MdLevel;
 
-/// Two near copies: `raid10` unless said otherwise.
+/// Two near copies, the default of `raid10`.
 pub(super) const NEAR_2: u32 = 0x102;
 
 const OFFSET: u32 = 1 << 16;
@@ -61,7 +61,7 @@ fn parity(name: &str) -> Option<u32> {
     }
 }
 
-/// Copies of each chunk in a `raid10` of a layout.
+/// The number of copies of each chunk in a `raid10` of a layout.
 pub(super) fn copies(layout: u32) -> usize {
     (near(layout) * far(layout)) as usize
 }
@@ -76,10 +76,9 @@ fn far(layout: u32) -> u32 {
 
 /// Whether a `raid10` has lost every copy of some chunk.
 ///
-/// A chunk's near copies lie on neighbouring slots, chunk after chunk, so they
-/// begin at multiples of their number, counted around the array; its far
-/// copies lie as many slots further as there are near ones (raid10.c,
-/// `__raid10_find_phys`).
+/// A chunk's near copies lie on neighbouring slots, chunk after chunk, so they begin at multiples
+/// of their number, counted around the array; its far copies lie further on by as many slots as
+/// there are near copies (raid10.c, `__raid10_find_phys`).
 pub(super) fn raid10_lost(layout: u32, lives: &[bool]) -> bool {
     let slots = lives.len();
     if slots == 0 {

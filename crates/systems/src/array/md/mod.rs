@@ -1,15 +1,14 @@
 //! Linux md, built and changed with mdadm, watched through `/sys`.
 //!
-//! An array named `raidlab3` becomes `/dev/md103`: 100 plus the number its
-//! name ends in. A numbered node is made by mdadm itself, while
-//! `/dev/md/<name>` is made by udev, which a small guest does not have; and
-//! numbers from 100 on stay clear both of arrays that people number from 0 and
-//! of those that mdadm numbers from 127 downwards, up to `raidlab20`. The name
-//! is kept in the superblock as well, where [`super::ReadState::find`] sees it.
+//! An array named `raidlab3` becomes `/dev/md103`: 100 plus the number its name ends in. A numbered
+//! node is made by mdadm itself, while `/dev/md/<name>` is made by udev, which a small guest does
+//! not have; and numbers from 100 on do not collide with arrays that people number from 0, nor, up
+//! to `raidlab20`, with those that mdadm numbers from 127 downwards. The name is kept in the
+//! superblock as well, where [`super::ReadState::find`] sees it.
 //!
-//! A `raid4` or `raid5` is born degraded: mdadm lets the first sync rebuild the
-//! last member, which is faster than making every stripe's parity anew, and
-//! the state says so (mdadm 4.2 Create.c).
+//! A `raid4` or `raid5` is created degraded: mdadm lets the first sync rebuild the last
+//! member, which is faster than making every stripe's parity anew, and the state says so
+//! (mdadm 4.2 Create.c).
 //!
 //! mdadm asks questions: about an old signature, about a bitmap
 //! (since 4.4). `--run` and an explicit `--bitmap` answer them beforehand.
@@ -29,66 +28,63 @@ use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
-/// The least that one is described by: with it they are looked for.
+/// The smallest description of one, in JSON, with which leftovers are looked for.
 pub(crate) const LEAST: &str = r#"{"level": "raid1"}"#;
 
-/// What to build with md. Everything but the level may be left out; what is
-/// left out is as mdadm and the kernel decide, except the bitmap.
+/// The settings of an array of md. Everything but the level may be left out; the defaults are those
+/// of mdadm and the kernel, except for the bitmap.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MdSpec {
-    /// `linear`, `raid0`, `raid1`, `raid4`, `raid5`, `raid6` or `raid10`.
+    /// The level: `linear`, `raid0`, `raid1`, `raid4`, `raid5`, `raid6` or `raid10`.
     pub level: MdLevel,
-    /// Bytes on one member before the next one's turn, a power of two from 4k
-    /// on; not for `raid1` and `linear`.
+    /// The chunk, a power of two from 4k on; not for `raid1` and `linear`.
     #[serde(default, deserialize_with = "super::spec::optional_chunk")]
     pub chunk: Option<Bytes>,
-    /// mdadm's name: `left-symmetric` and its kin for `raid5` and `raid6`;
-    /// `n2`, `f2`, `o2` for `raid10`; `original` or `alternate` for `raid0` of
-    /// unequal members.
+    /// The layout by mdadm's name: `left-symmetric` and the like for `raid5` and `raid6`; `n2`,
+    /// `f2`, `o2` for `raid10`; `original` or `alternate` for `raid0` of unequal members.
     pub layout: Option<String>,
-    /// `none` or `internal`. Left out: `internal` for levels with redundancy
-    /// unless a consistency policy takes its place.
+    /// The bitmap: `none` or `internal`. By default `internal` for levels with redundancy, unless a
+    /// consistency policy replaces it.
     pub bitmap: Option<Bitmap>,
-    /// Bytes of a member that one bit stands for.
+    /// The bytes of a member for each bit of the bitmap.
     #[serde(default, deserialize_with = "super::spec::optional_size")]
     pub bitmap_chunk: Option<Bytes>,
-    /// The superblock's version: `0.90`, `1.0`, `1.1` or `1.2`; `1.2` unless
-    /// said.
+    /// The superblock's version: `0.90`, `1.0`, `1.1` or `1.2` (the default).
     #[serde(default)]
     pub metadata: Metadata,
-    /// Skips the first resync: every member's redundancy is taken on trust.
-    /// Only right on members full of zeros, or where it is never used.
+    /// Whether to skip the first resync: the members' redundancy is taken on trust. Only right on
+    /// members full of zeros, or where the redundancy is never used.
     #[serde(default)]
     pub assume_clean: bool,
-    /// `ppl` (`raid5`) or `journal` (`raid4`, `raid5`, `raid6`) in place of a
-    /// bitmap. The journal's device is the last member.
+    /// The consistency policy: `ppl` (`raid5`) or `journal` (`raid4`, `raid5`, `raid6`) in place of
+    /// a bitmap. The journal's device is the last member.
     pub consistency_policy: Option<ConsistencyPolicy>,
-    /// Slots that are read only when nothing else is left (`raid1`).
+    /// The slots that are read only when nothing else is left (`raid1`).
     #[serde(default)]
     pub write_mostly: Vec<usize>,
-    /// How many of the members, after those of the array proper, wait as
-    /// spares.
+    /// The number of members, after those of the array proper, that wait as spares.
     #[serde(default)]
     pub spares: usize,
-    /// Bytes a second that resync takes even under load.
+    /// The rate that a resync keeps even under load, bytes per second.
     #[serde(default, deserialize_with = "super::spec::optional_size")]
     pub sync_speed_min: Option<Bytes>,
-    /// Bytes a second that resync never exceeds.
+    /// The rate that a resync never exceeds, bytes per second.
     #[serde(default, deserialize_with = "super::spec::optional_size")]
     pub sync_speed_max: Option<Bytes>,
-    /// Stripes in the cache of `raid4`, `raid5`, `raid6`: 17 to 32768. It
-    /// takes a page for each and each member.
+    /// The number of stripes in the cache of `raid4`, `raid5`, `raid6`: 17 to 32768. Each takes a
+    /// page for each member.
     pub stripe_cache_size: Option<u32>,
-    /// Threads that handle stripes of `raid4`, `raid5`, `raid6`, 8192 at most; 0: md's own.
+    /// The number of threads that handle stripes of `raid4`, `raid5`, `raid6`, 8192 at most; 0 for
+    /// md's own thread.
     pub group_thread_count: Option<u32>,
-    /// Read-ahead of the finished array.
+    /// The read-ahead of the finished array.
     #[serde(default, deserialize_with = "super::spec::optional_size")]
     pub read_ahead: Option<Bytes>,
 }
 
 named! {
-    /// The levels that md builds, by the names of mdadm.
+    /// The levels of md, by mdadm's names.
     pub enum MdLevel {
         /// Members one after the other.
         Linear = "linear",
@@ -110,15 +106,15 @@ named! {
 named! {
     /// The write-intent bitmap.
     pub enum Bitmap {
-        /// None: after a crash and on a member's return all is copied.
+        /// There is none: after a crash and when a member returns everything is copied.
         None = "none",
-        /// Beside the superblock of each member.
+        /// The bitmap is beside the superblock of each member.
         Internal = "internal",
     }
 }
 
 named! {
-    /// What else can keep stripes consistent over a crash.
+    /// A mechanism beside the bitmap that keeps stripes consistent over a crash.
     pub enum ConsistencyPolicy {
         /// The partial parity log of `raid5`.
         Ppl = "ppl",
@@ -131,7 +127,7 @@ named! {
     /// The superblock's version.
     #[derive(Default)]
     pub enum Metadata {
-        /// The old one, at the end, up to 2 TiB a member and 28 members.
+        /// The old version, at the end, up to 2 TiB per member and 28 members.
         V0_90 = "0.90",
         /// The superblock lies at the end of each member.
         V1_0 = "1.0",
@@ -144,7 +140,7 @@ named! {
 }
 
 impl MdLevel {
-    /// The kernel module it lives in.
+    /// The kernel module of the level.
     fn module(self) -> &'static str {
         match self {
             Self::Raid4 | Self::Raid5 | Self::Raid6 => "raid456",
@@ -152,7 +148,7 @@ impl MdLevel {
         }
     }
 
-    /// Fewest members that make it.
+    /// The fewest members of the level.
     fn fewest(self) -> usize {
         match self {
             Self::Linear => 1,
@@ -175,8 +171,7 @@ impl MdLevel {
 }
 
 impl MdSpec {
-    /// Members of the array proper among `members`: what are neither spares
-    /// nor the journal.
+    /// The number of members of the array proper among `members`: without spares and the journal.
     fn active(&self, members: usize) -> usize {
         members.saturating_sub(self.spares + self.journals())
     }
@@ -185,13 +180,13 @@ impl MdSpec {
         usize::from(self.consistency_policy == Some(ConsistencyPolicy::Journal))
     }
 
-    /// Whether it is built with a bitmap.
+    /// Whether the array is built with a bitmap.
     #[must_use]
     pub fn has_bitmap(&self) -> bool {
         self.bitmap() == Bitmap::Internal
     }
 
-    /// The bitmap that is built.
+    /// The bitmap with which the array is built.
     fn bitmap(&self) -> Bitmap {
         match self.bitmap {
             Some(bitmap) => bitmap,
@@ -200,12 +195,12 @@ impl MdSpec {
         }
     }
 
-    /// The layout as the kernel counts it; `None` where it is left to mdadm.
+    /// The kernel's number of the layout; `None` where it is left to mdadm.
     fn layout_number(&self) -> Option<u32> {
         layout_number(self.level, self.layout.as_deref()?)
     }
 
-    /// How many copies of everything a `raid10` has.
+    /// The number of copies of each chunk in a `raid10`.
     pub(crate) fn raid10_copies(&self) -> usize {
         layout::copies(self.raid10_layout())
     }
@@ -216,8 +211,8 @@ impl MdSpec {
     }
 
     fn check_numbers(&self) -> Result<()> {
-        // What the kernel takes (`raid5_set_cache_size` and `raid5_store_group_thread_cnt` of
-        // drivers/md/raid5.c).
+        // The limits of the kernel (`raid5_set_cache_size` and
+        // `raid5_store_group_thread_cnt` of drivers/md/raid5.c).
         for (name, number, known) in [
             ("stripe_cache_size", self.stripe_cache_size, 17..=32768),
             ("group_thread_count", self.group_thread_count, 0..=8192),
@@ -320,9 +315,8 @@ impl ArraySystem for MdSpec {
         Ok(())
     }
 
-    /// Data start up to 1/1024 of a member late, at most 128 MiB plus the
-    /// superblock and the bitmap (mdadm 4.2 super1.c, `write_init_super1`);
-    /// each member is rounded down to whole chunks.
+    /// Data start at up to 1/1024 of a member, at most 128 MiB plus the superblock and the bitmap
+    /// (mdadm 4.2 super1.c, `write_init_super1`); each member is rounded down to whole chunks.
     fn capacity(&self, members: &[Member]) -> Bytes {
         let active = &members[..self.active(members.len())];
         let usable = |size: Bytes| {

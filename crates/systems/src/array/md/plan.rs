@@ -10,22 +10,21 @@ pub(super) fn device(name: &str) -> String {
     format!("/dev/{}", kernel(name))
 }
 
-/// The number of the first of our devices: fewer are other people's.
+/// The number of our first device: lower ones are other people's.
 const FIRST: u32 = 100;
 
-/// The kernel's name of the array, as it stands below `/sys/block`.
+/// The kernel's name of the array, as in `/sys/block`.
 pub(super) fn kernel(name: &str) -> String {
     format!("md{}", FIRST + trailing_number(name))
 }
 
-/// The number that the name of the array of this device ends in; `None` where it can be
-/// none of ours.
+/// The number at the end of the name of this device's array; `None` where it cannot be ours.
 pub(super) fn number_of(device: &str) -> Option<u32> {
     let number: u32 = device.strip_prefix("/dev/md")?.parse().ok()?;
     number.checked_sub(FIRST)
 }
 
-/// A file of the array below `/sys`.
+/// The path of a file of the array below `/sys`.
 pub(super) fn attribute(name: &str, file: &str) -> String {
     format!("/sys/block/{}/md/{file}", kernel(name))
 }
@@ -52,7 +51,7 @@ fn create_words(spec: &MdSpec, array: &Built) -> Vec<String> {
         format!("--raid-devices={active}"),
     ];
     if active == 1 {
-        // mdadm takes one member for a mistake.
+        // mdadm refuses a single member as a probable mistake.
         words.push("--force".to_owned());
     }
     if let Some(chunk) = spec.chunk {
@@ -85,7 +84,7 @@ fn create_words(spec: &MdSpec, array: &Built) -> Vec<String> {
 
 fn bitmap_words(spec: &MdSpec) -> Vec<String> {
     match spec.bitmap() {
-        // mdadm takes no bitmap option beside a journal.
+        // mdadm accepts no bitmap option beside a journal.
         Bitmap::None if spec.journals() > 0 => Vec::new(),
         Bitmap::None => vec!["--bitmap=none".to_owned()],
         Bitmap::Internal => {
@@ -97,7 +96,7 @@ fn bitmap_words(spec: &MdSpec) -> Vec<String> {
     }
 }
 
-/// What mdadm has no option for, or only for the members from some place on.
+/// The settings for which mdadm has no option, or only one for the members after some position.
 fn tune(spec: &MdSpec, array: &Built) -> Vec<Command> {
     let file = |name: &str| attribute(&array.name, name);
     let mut commands: Vec<Command> = spec
@@ -123,7 +122,7 @@ fn tune(spec: &MdSpec, array: &Built) -> Vec<Command> {
     commands
 }
 
-/// Makes a member one that is read last.
+/// The command that makes a member write-mostly.
 fn read_last(array: &Built, device: &str) -> Command {
     let name = format!("dev-{}/state", kernel_name(device));
     set(&attribute(&array.name, &name), "writemostly")
@@ -164,9 +163,9 @@ impl ChangeMembers for MdSpec {
         ])
     }
 
-    /// What makes a member be read last is kept in the superblock, which is wiped. It is said
-    /// once the member is there: with `--add --write-mostly` mdadm writes a superblock that calls the
-    /// device faulty (super1.c, `add_to_super1`). An array with a bitmap believes it (drivers/md/md.c,
+    /// The write-mostly flag is kept in the superblock, which is wiped. It is set again once the
+    /// member is added: with `--add --write-mostly` mdadm writes a superblock that calls the device
+    /// faulty (super1.c, `add_to_super1`). An array with a bitmap believes it (drivers/md/md.c,
     /// `super_1_validate`), and never fills the member.
     fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         let device = &array.members[slot].device;

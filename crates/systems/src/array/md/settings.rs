@@ -1,4 +1,4 @@
-//! Settings as the kernel has them.
+//! Reading of the settings in force, from the kernel.
 
 use super::layout::NEAR_2;
 use super::plan::{attribute, kernel};
@@ -37,7 +37,7 @@ pub(super) fn settings(spec: &MdSpec, target: &dyn Target, array: &Built) -> Res
             MdLevel::Raid10 => Some(spec.layout_number().unwrap_or(NEAR_2)),
             _ => spec.layout_number(),
         };
-        // A raid0 of equal members has none.
+        // A raid0 of equal members has no layout.
         if layout.is_some() || spec.level != MdLevel::Raid0 {
             reader.file("layout", layout, &file("layout"), same)?;
         }
@@ -72,11 +72,11 @@ pub(super) fn settings(spec: &MdSpec, target: &dyn Target, array: &Built) -> Res
     Ok(reader.done())
 }
 
-/// What levels with redundancy have alone; `file`: the path of an attribute.
+/// Adds the settings of levels with redundancy; `file`: the path of an attribute.
 fn redundancy(spec: &MdSpec, reader: &mut Reader<'_>, file: impl Fn(&str) -> String) -> Result<()> {
     let location = file("bitmap/location");
     reader.file("bitmap", Some(spec.bitmap()), &location, |found| {
-        // The place in sectors from the superblock: `+8`.
+        // The location in sectors from the superblock: `+8`.
         let internal = found.starts_with(['+', '-']);
         if internal { "internal" } else { found }.to_owned()
     })?;
@@ -86,7 +86,7 @@ fn redundancy(spec: &MdSpec, reader: &mut Reader<'_>, file: impl Fn(&str) -> Str
     }
     let name = "consistency_policy";
     reader.file(name, spec.consistency_policy, &file(name), same)?;
-    // KiB a second, followed by `(local)` or `(system)`.
+    // KiB per second, followed by `(local)` or `(system)`.
     let first_word = |found: &str| found.split(' ').next().unwrap_or("").to_owned();
     for (name, asked) in [
         ("sync_speed_min", spec.sync_speed_min),

@@ -1,10 +1,10 @@
-//! The state of an array out of `/sys`, and how far a sync is out of `/proc/mdstat`.
+//! The state of an array, from `/sys`, and the progress of a sync, from `/proc/mdstat`.
 //!
-//! `/proc/mdstat` would be one file in place of a dozen, but it does not say
-//! which slot a member being rebuilt will fill. How far a sync is only it says to the block
-//! (`status_resync` of Linux drivers/md/md.c: `curr_resync` without what is in work). In
-//! `/sys` stands the last checkpoint (`sync_completed_show`: `curr_resync_completed`), which is set every
-//! sixteenth of the array, and with a bitmap every five seconds. Reading either touches no disk.
+//! `/proc/mdstat` would be one file in place of a dozen, but it does not tell which slot a member
+//! being rebuilt will fill. Only mdstat has the progress of a sync to the block (`status_resync` of
+//! Linux drivers/md/md.c: `curr_resync` without what is in flight). `/sys` has the last checkpoint
+//! (`sync_completed_show`: `curr_resync_completed`), which is set every sixteenth of the array, and
+//! with a bitmap every five seconds. Reading either touches no disk.
 
 use super::layout::{copies, raid10_lost};
 use super::plan::{attribute, kernel};
@@ -17,7 +17,7 @@ use crate::array::{
 use raidlab_shell::{Target, Watched};
 use raidlab_units::Bytes;
 
-/// The array's own files, before two for each member.
+/// The array's own files, which come before two for each member.
 const FILES: [&str; 5] = [
     "array_state",
     "degraded",
@@ -26,7 +26,7 @@ const FILES: [&str; 5] = [
     "resync_start",
 ];
 
-/// All arrays with their syncs; the source after those of the members.
+/// The file with all arrays and their syncs; the source after those of the members.
 const MDSTAT: &str = "/proc/mdstat";
 
 /// The contents of the sources, each without its line end.
@@ -41,8 +41,8 @@ impl Contents<'_> {
         self.texts.get(place).copied().flatten()
     }
 
-    /// The KiB of each member, or of a RAID 10, that a sync has done, out of how many; `None`
-    /// where no sync runs.
+    /// The KiB done by a sync and their total, of each member or of the whole RAID 10; `None` where
+    /// no sync runs.
     fn counts(&self) -> Option<[u64; 2]> {
         let place = FILES.len() + 2 * self.array.members.len();
         let text = self.texts.get(place).copied().flatten()?;
@@ -130,7 +130,7 @@ impl ReadState for MdSpec {
     }
 }
 
-/// Whether enough members hold data.
+/// Whether enough members hold data for the array to work.
 fn lives(spec: &MdSpec, members: &[MemberState]) -> bool {
     let active = &members[..spec.active(members.len())];
     let good = active.iter().map(|state| *state == MemberState::InSync);
@@ -145,8 +145,8 @@ fn lives(spec: &MdSpec, members: &[MemberState]) -> bool {
     }
 }
 
-/// Slot by slot, then the spares and the journal, then what is faulty or gone
-/// and has no slot any more.
+/// The states slot by slot, then of the spares and the journal, then of members that are faulty or
+/// gone and have no slot any more.
 fn members(spec: &MdSpec, contents: &Contents<'_>, recovering: bool) -> Result<Vec<MemberState>> {
     let count = contents.array.members.len();
     let active = spec.active(count);
@@ -180,8 +180,8 @@ fn members(spec: &MdSpec, contents: &Contents<'_>, recovering: bool) -> Result<V
             _ => homeless.push((place, state)),
         }
     }
-    // A spare, the journal, or what was failed shows in its own place, or else
-    // in the first empty one.
+    // A spare, the journal, or a failed member shows in its own slot, or else in the
+    // first empty one.
     for (place, state) in homeless {
         let own = slots[place].is_none().then_some(place);
         let free = own.or_else(|| slots.iter().position(Option::is_none));
@@ -202,8 +202,7 @@ fn sync(spec: &MdSpec, contents: &Contents<'_>) -> Result<Option<SyncStatus>> {
         "recover" => SyncKind::Recovery,
         "check" | "repair" => SyncKind::Check,
         "reshape" => SyncKind::Reshape,
-        // An array that nobody has written to since it was assembled puts its
-        // resync off, but owes it.
+        // An array without a write since it was assembled postpones its resync, but still needs it.
         "idle" | "frozen" => {
             let owed = contents
                 .text("resync_start")
@@ -223,9 +222,9 @@ fn sync(spec: &MdSpec, contents: &Contents<'_>) -> Result<Option<SyncStatus>> {
     }))
 }
 
-/// Of sectors that a sync counts those of each member: all but the recovery of a RAID 10
-/// counts sectors of the array there (`raid10_size` as `resync_max_sectors`), and sectors
-/// of a member everywhere else.
+/// The part of each member in a sync's count of sectors: in a RAID 10 all syncs but recovery count
+/// sectors of the array (`raid10_size` as `resync_max_sectors`), everywhere else they count sectors
+/// of a member.
 fn on_each_member(spec: &MdSpec, contents: &Contents<'_>, kind: SyncKind, total: u64) -> Bytes {
     let bytes = total.saturating_mul(512);
     if spec.level != MdLevel::Raid10 || kind == SyncKind::Recovery {
@@ -236,8 +235,8 @@ fn on_each_member(spec: &MdSpec, contents: &Contents<'_>, kind: SyncKind, total:
     Bytes(bytes.saturating_mul(copies) / active)
 }
 
-/// How far it is in percent, and how many sectors there are. `sync_completed` holds `none`,
-/// `delayed`, or `done / total` in sectors.
+/// The progress in percent, and the total of sectors. `sync_completed` holds `none`, `delayed`, or
+/// `done / total` in sectors.
 fn progress(contents: &Contents<'_>) -> Result<Option<(f64, u64)>> {
     let Some(text) = contents.text("sync_completed") else {
         return Ok(None);

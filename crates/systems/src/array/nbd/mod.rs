@@ -1,11 +1,10 @@
-//! An NBD export of some server, such as raidlab's own array: used through a
-//! block device of this kernel, or directly by a tool that speaks NBD (fio's
-//! `nbd` engine), which needs neither root nor a kernel module.
+//! An NBD export of a server, such as raidlab's own array: used through a block device of this
+//! kernel, or directly by a tool that speaks NBD (fio's `nbd` engine), which needs neither root nor
+//! a kernel module.
 //!
-//! An array named `raidlab3` is attached to `/dev/nbd3`: by the number its name
-//! ends in, as device names must be known before anything is done. The kernel
-//! makes 16 of them unless told otherwise. The export's contents are not wiped:
-//! what it is made of is the server's affair.
+//! An array named `raidlab3` is attached to `/dev/nbd3`: by the number its name ends in, as device
+//! names must be known beforehand. The kernel makes 16 of them by default. The export's contents
+//! are not wiped: its disks are the server's affair.
 
 use super::described::Described;
 use super::fixed::Fixed;
@@ -18,34 +17,33 @@ use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::{Bytes, Sectors};
 use serde::Deserialize;
 
-/// The least that one is described by: with it they are looked for.
+/// The smallest description of one, in JSON, with which leftovers are looked for.
 pub(crate) const LEAST: &str = r#"{"uri": "nbd://localhost/", "size": "1g"}"#;
 
-/// An export to be used as it is.
+/// The settings of an export, which is used as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NbdSpec {
-    /// Where it is: `nbd://host:port/name`; the port is 10809 unless said, the
-    /// name may be empty.
+    /// The address: `nbd://host:port/name`; the default port is 10809, the name may be empty.
     pub uri: String,
-    /// Its size, as text (`4g`): it is not asked for before the plan is made.
+    /// The size, as text (`4g`): the server is not asked for it before the plan is made.
     #[serde(deserialize_with = "super::spec::size")]
     pub size: Bytes,
-    /// `device` (the default) or `direct`.
+    /// The way to the server: `device` (the default) or `direct`.
     #[serde(default)]
     pub through: Through,
-    /// Connections to the server, 1 unless said; `device` only.
+    /// The number of connections to the server, 1 by default; `device` only.
     pub connections: Option<u32>,
 }
 
-/// What requests pass on their way to the server.
+/// The way of requests to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Through {
-    /// A block device of the kernel.
+    /// Requests pass a block device of the kernel.
     #[default]
     Device,
-    /// Nothing: the tool speaks NBD itself.
+    /// Requests go directly: the tool speaks NBD itself.
     Direct,
 }
 
@@ -67,7 +65,7 @@ impl NbdSpec {
         };
         let rest = self.uri.strip_prefix("nbd://").ok_or_else(wrong)?;
         let (server, name) = rest.split_once('/').unwrap_or((rest, ""));
-        // An address of IPv6 is in brackets, for its colons.
+        // An address of IPv6 is in brackets, because of its colons.
         let (host, port) = match server.strip_prefix('[') {
             Some(inner) => {
                 let (host, port) = inner.split_once(']').ok_or_else(wrong)?;
@@ -91,7 +89,7 @@ impl NbdSpec {
     }
 }
 
-/// A part of a URI without its `%20` and the like, which nbd-client takes as they stand.
+/// A part of a URI without its `%20` and the like, which nbd-client does not decode.
 fn decoded(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
@@ -109,7 +107,7 @@ fn kernel(name: &str) -> String {
     format!("nbd{}", trailing_number(name))
 }
 
-/// The process that holds the connection: there as long as the device is attached.
+/// The file with the process of the connection, which exists as long as the device is attached.
 fn attached(name: &str) -> String {
     format!("/sys/block/{}/pid", kernel(name))
 }
@@ -150,7 +148,7 @@ impl ArraySystem for NbdSpec {
         Ok(())
     }
 
-    /// It takes no members of this machine.
+    /// Checks that no members are given: it takes none of this machine.
     fn check(&self, members: &[Member]) -> Result<()> {
         self.check_settings()?;
         if !members.is_empty() {
@@ -189,7 +187,7 @@ impl ArraySystem for NbdSpec {
         }
     }
 
-    /// The device node is there whether it is attached or not.
+    /// The device node exists whether it is attached or not.
     fn own_paths(&self, array: &Built) -> Vec<String> {
         match self.through {
             Through::Device => vec![attached(&array.name)],
@@ -220,7 +218,7 @@ impl ReadState for NbdSpec {
         }
     }
 
-    /// Whether it is attached; the server's array cannot be seen from here.
+    /// The state: whether it is attached; the server's array cannot be seen from here.
     fn interpret(&self, _: &Built, contents: &[Option<String>]) -> Result<ArrayStatus> {
         let attached =
             self.through == Through::Direct || contents.first().is_some_and(Option::is_some);
@@ -248,7 +246,7 @@ impl ReadState for NbdSpec {
         Ok(reader.done())
     }
 
-    /// An attached export carries no name of ours: none is ever found.
+    /// An attached export carries no name of ours, so none is ever found.
     fn find(&self, _: &dyn Target, _: &str) -> Result<Vec<Built>> {
         Ok(Vec::new())
     }

@@ -8,7 +8,7 @@ use crate::array::{Built, ChangeMembers, Described, Member, Result};
 use raidlab_shell::{Command, Target};
 use raidlab_units::Bytes;
 
-/// A command's words, growing.
+/// The words of a command that is being built.
 #[derive(Default)]
 struct Words(Vec<String>);
 
@@ -32,10 +32,10 @@ impl Words {
     }
 }
 
-/// Clears a member's labels; it ends with 1 where there are none, and where
-/// the disk belongs to an active pool, which `create` then refuses too. Given
-/// without `/dev/`, a whole disk's label is looked for where ZFS on Linux puts
-/// it, on the first partition (zpool_main.c, `zpool_do_labelclear`).
+/// The command that clears a member's labels; it ends with 1 where there are none, and where
+/// the disk belongs to an active pool, which `create` then refuses too. For a name without
+/// `/dev/`, a whole disk's label is searched where ZFS on Linux puts it, on the first
+/// partition (zpool_main.c, `zpool_do_labelclear`).
 fn clear_label(member: &Member) -> Command {
     let device = kernel_name(&member.device);
     Command::destroys("zpool", ["labelclear", "-f", device]).success(&[0, 1])
@@ -58,7 +58,7 @@ impl ZfsSpec {
         for (name, value) in &self.pool_options {
             words.option(name, value);
         }
-        // The pool's own data set is not used: nothing to mount.
+        // The pool's own data set is not used, so it is not mounted.
         words.add(&["-m", "none", &array.name]);
         let (data, rest) = array.members.split_at(self.data_count(array.members.len()));
         match self.topology {
@@ -112,7 +112,7 @@ impl ZfsSpec {
         Command::changes("zfs", words.0)
     }
 
-    /// The members that have a copy of a slot's data, or of the log, beside it.
+    /// The other members that have a copy of a slot's data, or of the log.
     fn partners<'a>(&self, array: &'a Built, slot: usize) -> Vec<&'a Member> {
         let count = array.members.len();
         let data = self.data_count(count);
@@ -131,7 +131,7 @@ impl ZfsSpec {
             .collect()
     }
 
-    /// Refuses where the pool cannot live without a data member.
+    /// Refuses where the pool cannot work without a data member.
     pub(super) fn redundant(&self, array: &Built, slot: usize, what: &str) -> Result<()> {
         let data = self.role(array.members.len(), slot) == Role::Data;
         let alone = self.partners(array, slot).is_empty() && self.topology.parity().is_none();
@@ -190,8 +190,8 @@ impl ChangeMembers for ZfsSpec {
         }
         let class = match self.role(array.members.len(), slot) {
             Role::Data => {
-                // By its label the pool would know its own member again and
-                // refuse to take it for a new one.
+                // By its label the pool would recognize its own member and refuse to take it for
+                // a new one.
                 let mut commands = vec![clear_label(member)];
                 commands.extend(blank_ends(member));
                 commands.push(Command::destroys("zpool", ["replace", "-f", pool, device]));
@@ -204,8 +204,8 @@ impl ChangeMembers for ZfsSpec {
         Ok(vec![clear_label(member), add])
     }
 
-    /// `online` brings back a member that is offline, and ends with 1 for one
-    /// that was faulted; `clear` brings that back.
+    /// `online` brings back a member that is offline, and ends with 1 for one that was faulted,
+    /// which `clear` brings back.
     fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         let device = &member(&self.title(), &array.members, slot)?.device;
         if self.role(array.members.len(), slot) == Role::Cache {
@@ -218,10 +218,10 @@ impl ChangeMembers for ZfsSpec {
     }
 }
 
-/// The pool goes, then what it left on the members: the labels, and the
-/// partition table that ZFS makes on Linux. Both commands refuse a disk that is
-/// still in use, should the pool not go. FreeBSD has no `wipefs`, and there no
-/// table to wipe: that command fails, and the rest goes on.
+/// The commands that destroy the pool, then its traces on the members: the labels, and the
+/// partition table that ZFS makes on Linux. Both refuse a disk that is still in use, should the
+/// pool not be destroyed. FreeBSD has no `wipefs`, and no table to wipe: that command fails there,
+/// and the rest are run nevertheless.
 pub(super) fn destroy(array: &Built) -> Vec<Command> {
     let pool = Command::destroys("zpool", ["destroy", "-f", &array.name]).timeout(PATIENCE);
     let mut commands = vec![pool];
@@ -232,8 +232,7 @@ pub(super) fn destroy(array: &Built) -> Vec<Command> {
     commands
 }
 
-/// A pool found on the machine, with its members of any kind. Their sizes are
-/// not known.
+/// A pool found on the machine, with its members of any kind, whose sizes are not known.
 pub(super) fn find_one(target: &dyn Target, name: &str) -> Result<Built> {
     let status = Command::reads("zpool", ["status", name]).timeout(PATIENCE);
     let output = target.run(&status)?;

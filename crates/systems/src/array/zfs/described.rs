@@ -1,14 +1,14 @@
-//! What a pool says of itself.
+//! The properties of a ZFS pool.
 
 use super::{Topology, ZfsSpec};
 use crate::array::described::{Described, written};
 use crate::words::{RefusedWord, check_properties, check_value};
 use std::time::Duration;
 
-/// After a drop of caches the ARC of OpenZFS stays as small as it may be until a thread
-/// that runs once a second lets it grow again (`arc_shrinker_scan`,
-/// `arc_reap_cb_check`). A job that fills it before loses the indirect blocks that it has
-/// not read yet: whether that happens is chance, and up to a quarter of the figure.
+/// The time to wait after a drop of caches: the ARC of OpenZFS keeps its minimal size until a
+/// thread that runs once a second lets it grow again (`arc_shrinker_scan`, `arc_reap_cb_check`).
+/// A job that fills it earlier loses indirect blocks, by chance, which can cost up to a quarter
+/// of the figure.
 const ARC_STAYS_SMALL: Duration = Duration::from_secs(2);
 
 /// Properties that only shape a pool: zpoolprops(7).
@@ -99,7 +99,7 @@ impl Described for ZfsSpec {
         Some(("zfs", &["version"]))
     }
 
-    /// First the log's, then the cache's.
+    /// The log devices come first, then the cache devices.
     fn role(&self, count: usize, slot: usize) -> Option<&'static str> {
         let from_end = count.saturating_sub(slot);
         if from_end <= self.cache {

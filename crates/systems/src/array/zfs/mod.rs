@@ -1,17 +1,15 @@
 //! ZFS on Linux and FreeBSD: a pool with one volume or one data set in it.
 //!
-//! The pool has the array's name. In it is the volume `vol`
-//! (`/dev/zvol/NAME/vol`, which appears a moment after it is created) or the
-//! data set `data`, mounted on the array's folder. Every setting is given when
-//! they are created, not set afterwards: a wrong one fails, and none can miss
-//! its data set, as `zfs set primarycache=metadata` without a name did in the
-//! comparison of 2015. The pool is kept in the system's cache file, so that it
-//! is there again, and found, after a crash of the machine; `cachefile` among
-//! the pool's options changes that.
+//! The pool has the array's name. It holds the volume `vol` (`/dev/zvol/NAME/vol`, which appears a
+//! moment after it is created) or the data set `data`, mounted on the array's folder. Every setting
+//! is given when they are created, not set afterwards: a wrong one fails, and none can miss its
+//! data set, unlike `zfs set primarycache=metadata` without a name did in the comparison of 2015.
+//! The pool is kept in the system's cache file, so that it is imported again, and found, after a
+//! crash of the machine; `cachefile` among the pool's options changes that.
 //!
 //! Members: first those that hold data, then `log` of them, then `cache`.
 //!
-//! What the verbs mean for a member that holds data:
+//! The verbs for a member that holds data:
 //!
 //! | verb | mirrors | raidz |
 //! |---|---|---|
@@ -44,9 +42,8 @@ mod settings;
 pub mod status;
 
 impl ReadState for ZfsSpec {
-    /// One look into the kernel's tables; the disks are not touched. The text
-    /// is the same in every release since 2010, the JSON of OpenZFS 2.3 is not
-    /// asked for: one source does for all.
+    /// The command that reads the kernel's tables, without touching the disks. Its text is the same
+    /// in every release since 2010, and so is used rather than the JSON of OpenZFS 2.3.
     fn sources(&self, array: &Built) -> Vec<Watched> {
         let status = Command::reads("zpool", ["status", &array.name]);
         vec![Watched::Command(status.timeout(PATIENCE))]
@@ -78,23 +75,23 @@ impl ReadState for ZfsSpec {
 #[cfg(test)]
 mod tests;
 
-/// How the members that hold data are put together.
+/// The arrangement of the members that hold data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
     /// A single disk, without a copy.
     Single,
-    /// Blocks go to all disks in turn; one copy of each.
+    /// Blocks are striped over all disks; one copy of each.
     Stripe,
-    /// Every disk has a copy.
+    /// All disks hold a copy.
     Mirror,
-    /// Blocks go to mirrors of `copies` disks in turn.
+    /// Blocks are striped over mirrors of `copies` disks.
     StripedMirrors,
-    /// One disk's worth of parity.
+    /// There is one disk's worth of parity.
     Raidz1,
-    /// Two disks' worth of parity.
+    /// There are two disks' worth of parity.
     Raidz2,
-    /// Three disks' worth of parity.
+    /// There are three disks' worth of parity.
     Raidz3,
 }
 
@@ -111,7 +108,7 @@ impl Topology {
         }
     }
 
-    /// The disks of parity, for raidz.
+    /// The number of parity disks of a raidz.
     pub(crate) fn parity(self) -> Option<usize> {
         match self {
             Self::Raidz1 => Some(1),
@@ -126,46 +123,44 @@ impl Topology {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeSpec {
-    /// Its size; by default four fifths of what the pool will hold.
+    /// The size of the volume; by default four fifths of the pool's capacity.
     #[serde(default, deserialize_with = "optional_size")]
     pub size: Option<Bytes>,
-    /// The size of its blocks; the system's default is 8 KiB, since OpenZFS
-    /// 2.2 16 KiB.
+    /// The size of the volume's blocks; the system's default is 8 KiB, since OpenZFS 2.2 16 KiB.
     #[serde(default, deserialize_with = "optional_size")]
     pub volblocksize: Option<Bytes>,
-    /// No space is reserved for it; default no.
+    /// Whether to reserve no space for the volume; default no.
     #[serde(default)]
     pub sparse: bool,
 }
 
-/// The least that one is described by: with it they are looked for.
+/// The smallest description of one, in JSON, with which leftovers are looked for.
 pub(crate) const LEAST: &str = r#"{"topology": "mirror"}"#;
 
-/// A ZFS pool; what is left out is the system's default.
+/// The settings of a ZFS pool; missing ones have the system's default.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ZfsSpec {
-    /// How the members are put together.
+    /// The arrangement of the members.
     pub topology: Topology,
-    /// The disks of one of the striped mirrors; default 2.
+    /// The number of disks in each of the striped mirrors; default 2.
     pub copies: Option<usize>,
-    /// A volume; without one there is a data set.
+    /// The volume; without one there is a data set.
     pub volume: Option<VolumeSpec>,
-    /// How many members are log devices (SLOG); default 0.
+    /// The number of members that are log devices (SLOG); default 0.
     #[serde(default)]
     pub log: usize,
-    /// The log devices are one mirror; default no.
+    /// Whether the log devices are one mirror; default no.
     #[serde(default)]
     pub log_mirror: bool,
-    /// How many members are cache devices (L2ARC); default 0.
+    /// The number of members that are cache devices (L2ARC); default 0.
     #[serde(default)]
     pub cache: usize,
-    /// Mirrors are rebuilt in the order of the disk (`-s`), not of the data,
-    /// when a member is added: OpenZFS 2.0 and later. Default no.
+    /// Whether mirrors are rebuilt in the order of the disk (`-s`), not of the data, when a member
+    /// is added: OpenZFS 2.0 and later. Default no.
     #[serde(default)]
     pub sequential: bool,
-    /// The binary logarithm of the smallest block: 9 or 12; by default what the
-    /// disks report.
+    /// The binary logarithm of the smallest block: 9 or 12; by default as the disks report.
     pub ashift: Option<u32>,
     /// The largest block of a data set's files.
     #[serde(default, deserialize_with = "optional_size")]
@@ -176,27 +171,28 @@ pub struct ZfsSpec {
     pub checksum: Option<String>,
     /// The property `dedup`, whether equal blocks are stored once: `off`, `on`, `verify`, ...
     pub dedup: Option<String>,
-    /// Whether reading a file is noted in it; data sets only.
+    /// Whether access times of files are recorded; data sets only.
     pub atime: Option<bool>,
     /// The property `sync`, what waits for stable storage: `standard`, `always` or `disabled`.
     pub sync: Option<String>,
-    /// What memory may hold: `all`, `metadata`, `none`.
+    /// The data that memory may cache: `all`, `metadata`, `none`.
     pub primarycache: Option<String>,
-    /// What the cache devices may hold.
+    /// The data that the cache devices may hold.
     pub secondarycache: Option<String>,
-    /// What synchronous writes are tuned for: `latency`, `throughput`.
+    /// The target that synchronous writes are tuned for: `latency`, `throughput`.
     pub logbias: Option<String>,
-    /// `standard`, `always`, `disabled`: OpenZFS 2.3 and later, data sets only.
+    /// The property `direct`: `standard`, `always`, `disabled`; OpenZFS 2.3 and later,
+    /// data sets only.
     pub direct: Option<String>,
-    /// More properties of the pool.
+    /// Further properties of the pool.
     #[serde(default)]
     pub pool_options: BTreeMap<String, String>,
-    /// More properties of the volume or data set.
+    /// Further properties of the volume or data set.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
 }
 
-/// What a member is for.
+/// The role of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Data,
@@ -204,7 +200,7 @@ enum Role {
     Cache,
 }
 
-/// Commands that may wait for ever on a pool whose disks are gone.
+/// The time limit for commands that may wait for ever on a pool whose disks are gone.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl ZfsSpec {
@@ -212,7 +208,7 @@ impl ZfsSpec {
         self.copies.unwrap_or(2)
     }
 
-    /// How many of `count` members hold data.
+    /// The number of `count` members that hold data.
     pub(crate) fn data_count(&self, count: usize) -> usize {
         count.saturating_sub(self.log + self.cache)
     }
@@ -234,8 +230,7 @@ impl ZfsSpec {
         format!("{}/{child}", array.name)
     }
 
-    /// The volume's or data set's properties that were asked for, with their
-    /// values as ZFS takes them.
+    /// The requested properties of the volume or data set, with their values in ZFS's form.
     fn asked(&self) -> Vec<(&str, String)> {
         let size = |size: Option<Bytes>| size.map(|size| size.0.to_string());
         let switch = |on: bool| if on { "on" } else { "off" }.to_owned();
@@ -258,7 +253,7 @@ impl ZfsSpec {
             .collect()
     }
 
-    /// The size of the volume, whole blocks of any size a volume can have.
+    /// The size of the volume, a whole number of blocks of any size that a volume can have.
     fn volume_size(&self, volume: &VolumeSpec, members: &[Member]) -> Bytes {
         const LARGEST_BLOCK: u64 = 16 << 20;
         volume.size.unwrap_or_else(|| {
@@ -267,10 +262,9 @@ impl ZfsSpec {
         })
     }
 
-    /// What the pool holds: the members without parity and copies, of each mirror or raidz the
-    /// smallest as often as it has members, less the
-    /// 32nd part that ZFS keeps for itself, at most 128 GiB, and at least 128 MiB or half
-    /// of a small pool (spa_misc.c, `spa_get_slop_space`).
+    /// The capacity of the pool: the members without parity and copies, where each mirror or raidz
+    /// counts its smallest member for all of them, less the 32nd part that ZFS reserves, at most
+    /// 128 GiB, and at least 128 MiB or half of a small pool (spa_misc.c, `spa_get_slop_space`).
     fn pool_capacity(&self, members: &[Member]) -> Bytes {
         let data = &members[..self.data_count(members.len())];
         let each = |mirror: &[Member]| smallest(mirror).0;
@@ -290,15 +284,15 @@ impl ZfsSpec {
         Bytes(raw - slop)
     }
 
-    /// What of a raidz's sectors is left for data: each block has its own parity, and as
-    /// many sectors as a multiple of one more than that (vdev_raidz.c,
-    /// `vdev_raidz_asize`). Small blocks leave much less of it than large ones.
+    /// The part of a raidz's sectors that is left for data: each block has its own parity, and its
+    /// number of sectors is rounded up to a multiple of the parity and one (vdev_raidz.c,
+    /// `vdev_raidz_asize`). Small blocks leave much less than large ones.
     fn in_raidz(&self, all: u64, disks: u64, parity: u64) -> u64 {
         let block = match &self.volume {
             Some(volume) => volume.volblocksize.map_or(8 << 10, |size| size.0),
             None => self.recordsize.map_or(128 << 10, |size| size.0),
         };
-        // Disks with larger sectors are the rule, and leave the least.
+        // Disks with larger sectors are the rule, and leave the least room.
         let shift = self.ashift.filter(|shift| *shift != 0).unwrap_or(12);
         let sectors = block.div_ceil(1 << shift);
         let rows = sectors.div_ceil(disks.saturating_sub(parity).max(1));
@@ -307,7 +301,7 @@ impl ZfsSpec {
         u64::try_from(data).unwrap_or(u64::MAX)
     }
 
-    /// Whether the members suit the topology.
+    /// Checks that the members suit the topology.
     fn check_members(&self, count: usize) -> Result<(), String> {
         let data = self.data_count(count);
         if data == 0 {
@@ -340,7 +334,7 @@ impl ZfsSpec {
         }
     }
 
-    /// Whether the settings agree with each other.
+    /// Checks that the settings agree with each other.
     fn settings_agree(&self) -> Result<(), String> {
         if self.copies.is_some() && self.topology != Topology::StripedMirrors {
             return Err("`copies` is for striped mirrors".to_owned());
@@ -375,7 +369,7 @@ impl ZfsSpec {
                 return Err(format!("`{name}` must be a power of two from 512"));
             }
         }
-        // `ASHIFT_MIN` and `ASHIFT_MAX` of OpenZFS; 0: as the disks report.
+        // `ASHIFT_MIN` and `ASHIFT_MAX` of OpenZFS; 0 means as the disks report.
         if self
             .ashift
             .is_some_and(|ashift| ashift != 0 && !(9..=16).contains(&ashift))

@@ -1,4 +1,4 @@
-//! What `zfs get` and `zpool get` print.
+//! Parsing of the output of `zfs get` and `zpool get`.
 
 use crate::array::{Result, SystemError};
 use raidlab_shell::{Command, Target};
@@ -6,17 +6,16 @@ use raidlab_shell::{Command, Target};
 /// A property of a pool, volume or data set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Property {
-    /// What it belongs to: `tpool/tvol`.
+    /// The data set, volume or pool that it belongs to: `tpool/tvol`.
     pub owner: String,
     /// The property's name: `primarycache`.
     pub name: String,
-    /// `all`; sizes in bytes where they were asked for so (`-p`).
+    /// The value: `all`; sizes in bytes where these were requested (`-p`).
     pub value: String,
 }
 
-/// Reads `get -H`, whose columns are apart by tabs, and plain `get`, where
-/// each value begins below its heading, `NAME PROPERTY VALUE SOURCE`: a value
-/// may hold blanks, such as a date.
+/// Reads `get -H`, whose columns are separated by tabs, and plain `get`, where each value begins
+/// below its heading, `NAME PROPERTY VALUE SOURCE`: a value may hold blanks, such as a date.
 ///
 /// # Errors
 /// When there are columns too few, or no heading where there are no tabs.
@@ -64,8 +63,8 @@ pub fn parse_properties(source_name: &str, text: &str) -> Result<Vec<Property>> 
     Ok(all)
 }
 
-/// All properties of `owner` by `zfs` or `zpool`; exact numbers where the
-/// program knows `-Hp` (`zpool` since 2013), else as it prints them.
+/// Reads all properties of `owner` by `zfs` or `zpool`; numbers are exact where the program knows
+/// `-Hp` (`zpool` since 2013), else rounded as printed.
 pub(super) fn read(target: &dyn Target, program: &str, owner: &str) -> Result<Vec<Property>> {
     let source = format!("{program} get");
     let exact = target.output(&Command::reads(program, ["get", "-Hp", "all", owner]))?;

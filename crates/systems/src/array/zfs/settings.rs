@@ -1,4 +1,4 @@
-//! Which settings are in force: read back from ZFS beside what was asked for.
+//! The settings in force, read back from ZFS beside the requested ones.
 
 use super::ZfsSpec;
 use super::properties::{self, Property};
@@ -10,13 +10,12 @@ use raidlab_units::parse_bytes;
 /// Properties of the pool that matter to a measurement.
 const POOL: &str = include_str!("properties/read-pool.txt");
 
-/// Properties of a volume or data set that matter; one lacks the other's.
+/// Properties of a volume or data set that matter; each of the two lacks some of them.
 const DATASET: &str = include_str!("properties/read-data.txt");
 
-/// Parts of the names of the module's parameters that matter: how memory is
-/// used, what is read ahead, how often data are written out, how many requests
-/// each kind of work may have at a disk, how a resilver is slowed down. Linux
-/// writes them `zfs_arc_max`, FreeBSD `vfs.zfs.arc.max` or `vfs.zfs.arc_max`.
+/// Parts of the names of the module's parameters that matter: memory use, read-ahead, the interval
+/// of transaction groups, the number of requests of each kind of work at a disk, the throttling of
+/// a resilver. Linux writes them `zfs_arc_max`, FreeBSD `vfs.zfs.arc.max` or `vfs.zfs.arc_max`.
 const PARAMETERS: &str = include_str!("properties/read-parameters.txt");
 
 const LINUX_MODULE: &str = "/sys/module/zfs";
@@ -49,8 +48,8 @@ impl ZfsSpec {
         Ok(all)
     }
 
-    /// The pool's property tells the ashift only where it was asked for (else
-    /// 0), and log devices may differ: the configuration has that of each.
+    /// The ashift in force: the pool's property has it only where it was set (else 0), and log
+    /// devices may differ, so it is read from the configuration of each vdev.
     fn ashift_found(
         &self,
         target: &dyn Target,
@@ -74,8 +73,8 @@ impl ZfsSpec {
     }
 }
 
-/// The properties asked for, then those that matter besides. One that was
-/// asked for and is not there was not applied.
+/// Adds the requested properties, then the others that matter. A requested one that does not exist
+/// was not applied.
 fn compare(
     source: &str,
     asked: &[(&str, String)],
@@ -100,7 +99,7 @@ fn compare(
     asked_for.chain(rest).collect()
 }
 
-/// Whether two values mean the same: `128k` and `131072` do, `none` and `0`.
+/// Whether two values mean the same: `128k` and `131072`, or `none` and `0`.
 fn same(asked: &str, found: &str) -> bool {
     let number = |text: &str| match text {
         "none" => Some(0),
@@ -109,9 +108,8 @@ fn same(asked: &str, found: &str) -> bool {
     asked == found || number(asked).is_some_and(|asked| Some(asked) == number(found))
 }
 
-/// The module's version and parameters: of Linux by one `grep` over the files,
-/// of FreeBSD by `sysctl`. `grep` ends with 2 when it could not read one of
-/// them; the others count.
+/// The module's version and parameters: on Linux by one `grep` over the files, on FreeBSD by
+/// `sysctl`. `grep` ends with 2 when it could not read one of them; the others count.
 fn parameters(target: &dyn Target) -> Result<Vec<ReadBack>> {
     let files = ["parameters", "version"].map(|name| format!("{LINUX_MODULE}/{name}"));
     let linux = Command::reads(
@@ -139,7 +137,7 @@ fn parameters(target: &dyn Target) -> Result<Vec<ReadBack>> {
             ReadBack::new(name, None::<&str>, value.trim(), source)
         })
         .collect();
-    // A folder has no order of its own.
+    // The files of a folder have no fixed order.
     all.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(all)
 }

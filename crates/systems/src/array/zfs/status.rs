@@ -1,4 +1,4 @@
-//! What `zpool status` says.
+//! Parsing of the output of `zpool status`.
 //!
 //! The text has kept its form since 2010: `key: value` lines, continued by
 //! indented ones, and after `config:` a table of the vdevs, indented by two
@@ -9,9 +9,9 @@
 //! - 0.8 to 2.1: `6.18T scanned at 644M/s, 4.26T issued at 444M/s, 6.42T total`;
 //! - 2.2 on: `3.20T / 8.00T scanned at 1.10G/s, 1.60T / 8.00T issued at 512M/s`;
 //!
-//! and all of them end with `66.46% done`. So the percents are taken from there,
-//! the rate from `issued at`, else from the first `at`. Without `-P` and `-L`
-//! the devices are named as they were given at creation, without `/dev/`.
+//! and all of them end with `66.46% done`. So the percentage is taken from there, the rate from
+//! `issued at`, else from the first `at`. Without `-P` and `-L` the devices are named as they were
+//! given at creation, without `/dev/`.
 //!
 //! Source: openzfs/zfs cmd/zpool/zpool_main.c, `print_scan_status`,
 //! `print_status_config`.
@@ -21,18 +21,18 @@ use crate::array::{
     ArrayStatus, Built, Health, Member, MemberState, Result, SyncKind, SyncStatus, SystemError,
 };
 
-/// What a vdev is used for: the heading it stands under.
+/// The use of a vdev, by the heading that it is under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Section {
-    /// Data; the pool's own line too.
+    /// Data, including the pool's own line.
     Data,
     /// The intent log (SLOG).
     Logs,
-    /// The second-level cache (L2ARC).
+    /// The second-level cache (L2ARC) of the pool.
     Cache,
     /// The hot spares, which hold nothing yet.
     Spares,
-    /// Metadata, small blocks, deduplication tables.
+    /// Other vdevs: metadata, small blocks, deduplication tables.
     Other,
 }
 
@@ -48,44 +48,44 @@ impl Section {
     }
 }
 
-/// A line of the table.
+/// A line of the table of vdevs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vdev {
-    /// 0 for the pool, 1 for what is below it, and so on.
+    /// The depth: 0 for the pool, 1 for the level below it, and so on.
     pub depth: usize,
     /// The part of the pool that the vdev belongs to.
     pub section: Section,
-    /// `mirror-0`, `sdb`, or a number where the device is gone.
+    /// The name: `mirror-0`, `sdb`, or a number where the device is gone.
     pub name: String,
-    /// `ONLINE`, `DEGRADED`, `FAULTED`, `OFFLINE`, `REMOVED`, `UNAVAIL`,
-    /// `AVAIL`, `INUSE`.
+    /// The state: `ONLINE`, `DEGRADED`, `FAULTED`, `OFFLINE`, `REMOVED`,
+    /// `UNAVAIL`, `AVAIL`, `INUSE`.
     pub state: String,
-    /// What stands behind the counters: `(resilvering)`, `was /dev/sdd1`.
+    /// The text after the counters: `(resilvering)`, `was /dev/sdd1`.
     pub note: String,
 }
 
-/// What `zpool status` says of one pool.
+/// The status of one pool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PoolStatus {
     /// The name of the pool, as `zpool status` has it.
     pub name: String,
-    /// `ONLINE`, `DEGRADED`, `SUSPENDED`, ...
+    /// The pool's state: `ONLINE`, `DEGRADED`, `SUSPENDED`, ...
     pub state: String,
-    /// What goes on: a resilver before a scrub before anything else.
+    /// The background activity, if any: a resilver takes precedence over a scrub, and a
+    /// scrub over others.
     pub sync: Option<SyncStatus>,
-    /// The table, line by line.
+    /// The table of vdevs, line by line.
     pub vdevs: Vec<Vdev>,
 }
 
-/// The keys that stand at the left.
+/// The keys at the beginning of lines.
 const KEYS: &str = "pool state status action see scan scrub remove expand checkpoint config \
     errors dedup id";
 
-/// Reads what `zpool status` printed of any number of pools.
+/// Reads the output of `zpool status` about any number of pools.
 ///
 /// # Errors
-/// When something comes before the first `pool:`, or a line of the table has
-/// no state.
+/// When something comes before the first `pool:`, or a line of the table has no state.
 pub fn parse_status(text: &str) -> Result<Vec<PoolStatus>> {
     let mut pools: Vec<PoolStatus> = Vec::new();
     let mut key = "";
@@ -141,7 +141,7 @@ pub fn parse_status(text: &str) -> Result<Vec<PoolStatus>> {
     Ok(pools)
 }
 
-/// The key that begins a line, and what follows it.
+/// The key that begins a line, and the text after it.
 fn key_of(line: &str) -> Option<(&'static str, &str)> {
     if line.starts_with('\t') || line.starts_with("    ") {
         return None;
@@ -151,12 +151,12 @@ fn key_of(line: &str) -> Option<(&'static str, &str)> {
     Some((key, value.trim()))
 }
 
-/// Where in the table we are.
+/// The form of the table that is being read.
 #[derive(Default)]
 struct Table {
-    /// The columns before the heading's `NAME`.
+    /// The number of columns before the heading's `NAME`.
     margin: usize,
-    /// The counters that follow a state.
+    /// The number of counters after a state.
     counters: usize,
     section: Option<Section>,
 }
@@ -199,7 +199,7 @@ impl Table {
     }
 }
 
-/// Keeps what a scan's text says, unless something more important goes on.
+/// Stores the activity in a scan's text, unless a more important one is under way.
 fn keep_sync(pool: &mut PoolStatus, scan: &str) {
     let Some(new) = sync_of(scan) else { return };
     let rank = |kind| match kind {
@@ -213,8 +213,8 @@ fn keep_sync(pool: &mut PoolStatus, scan: &str) {
     }
 }
 
-/// What goes on by a scan's text; nothing where it ended, was cancelled or
-/// paused, or there never was one.
+/// The activity in a scan's text; `None` where it ended, was cancelled or paused, or there
+/// never was one.
 fn sync_of(scan: &str) -> Option<SyncStatus> {
     let (what, _) = scan.split_once("in progress")?;
     let kind = if what.contains("resilver") {
@@ -253,8 +253,8 @@ pub(super) fn interpret(pool: &PoolStatus, array: &Built) -> ArrayStatus {
     }
 }
 
-/// A member's state by the last line that means it: while it is replaced by
-/// itself the old one stands before the new one.
+/// A member's state, from the last line about it: while it is replaced by itself the old line comes
+/// before the new one.
 fn member_state(pool: &PoolStatus, member: &Member) -> MemberState {
     let lines = pool.vdevs.iter().enumerate();
     let Some((index, vdev)) = lines.rev().find(|(_, vdev)| is(vdev, &member.device)) else {
@@ -271,7 +271,7 @@ fn member_state(pool: &PoolStatus, member: &Member) -> MemberState {
         .any(|mark| vdev.note.contains(mark));
     match vdev.state.as_str() {
         "ONLINE" if marked || (is_new && resilvers) => MemberState::Recovering,
-        // A degraded leaf has had errors, but holds its data and is used.
+        // A degraded leaf has had errors, but holds its data and is in use.
         "ONLINE" | "DEGRADED" | "INUSE" => MemberState::InSync,
         "FAULTED" => MemberState::Faulty,
         "AVAIL" => MemberState::Spare,
@@ -279,8 +279,8 @@ fn member_state(pool: &PoolStatus, member: &Member) -> MemberState {
     }
 }
 
-/// Whether a line means this device: by its name as printed, or, where it is
-/// gone, by `was` and the path of the partition that ZFS made on it.
+/// Whether a line is about this device: by its name as printed, or, where it is gone, by `was` and
+/// the path of the partition that ZFS made on it.
 fn is(vdev: &Vdev, device: &str) -> bool {
     let file = device.rsplit('/').next().unwrap_or(device);
     if [device, kernel_name(device), file].contains(&vdev.name.as_str()) {

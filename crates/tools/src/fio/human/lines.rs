@@ -1,4 +1,4 @@
-//! The lines of fio's text, one function for each kind.
+//! Parsers of the lines of fio's text, one function for each kind.
 
 use crate::Operation;
 use crate::number::{Measured, measured, percent, whole};
@@ -9,11 +9,11 @@ use raidlab_units::bytes_in;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Definition {
     pub(super) name: String,
-    /// The number of its group.
+    /// The number of the job's group.
     pub(super) group: Option<u64>,
     /// `rw`, `ioengine` and `iodepth`, as printed.
     pub(super) options: Vec<(String, String)>,
-    /// Of reads, writes and trims; `None` where requests differ in size.
+    /// The sizes of reads, writes and trims; `None` where requests differ in size.
     block_sizes: Vec<Option<u64>>,
 }
 
@@ -36,19 +36,19 @@ impl Definition {
     }
 }
 
-/// A line that begins a part.
+/// A line that begins a part of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Direction {
     pub(super) operation: Operation,
-    /// Bytes as printed and one step of their last digit.
+    /// The bytes as printed, and one step of their last digit.
     pub(super) bytes: Option<(f64, f64)>,
     pub(super) runtime_ns: Option<u64>,
     pub(super) iops: Option<f64>,
-    /// Bytes per second as printed.
+    /// The bytes per second as printed.
     pub(super) rate: Option<f64>,
 }
 
-/// The version in a line that is nothing else.
+/// Reads the version in a line that has nothing else.
 pub(super) fn version(line: &str) -> Option<String> {
     let rest = line.trim_end().strip_prefix("fio")?;
     let number = rest.strip_prefix(['-', ' '])?;
@@ -58,7 +58,7 @@ pub(super) fn version(line: &str) -> Option<String> {
     is_version.then(|| number.to_owned())
 }
 
-/// A definition of a job.
+/// Reads a definition of a job.
 pub(super) fn definition(line: &str) -> Option<Definition> {
     const GROUP: &str = ": (g=";
     let at = line.rfind(GROUP)?;
@@ -87,7 +87,7 @@ pub(super) fn definition(line: &str) -> Option<Definition> {
     })
 }
 
-/// `4K-4K`, `(R) 4096B-4096B`: the size if both ends are the same.
+/// Reads `4K-4K` or `(R) 4096B-4096B`: the size if both ends are the same.
 fn one_size(range: &str) -> Option<u64> {
     let range = range.trim();
     let range = range.split_once(')').map_or(range, |(_, range)| range);
@@ -104,15 +104,15 @@ fn one_size(range: &str) -> Option<u64> {
 pub(in super::super) struct JobHeader<'line> {
     /// The job's name.
     pub(super) label: &'line str,
-    /// The number of its group.
+    /// The number of the job's group.
     pub(super) group: Option<u64>,
-    /// How many of its clones are reported as one.
+    /// The number of clones that are reported as one.
     pub(super) jobs: Option<u64>,
-    /// Its error number, 0 for none.
+    /// The job's error number, 0 for none.
     pub(super) error: Option<u64>,
 }
 
-/// A line that begins a job: `name: (groupid=0, jobs=1): err= 0: pid=1: ...`.
+/// Reads a line that begins a job: `name: (groupid=0, jobs=1): err= 0: pid=1: ...`.
 pub(in super::super) fn job_header(line: &str) -> Option<JobHeader<'_>> {
     let at = line.rfind(": (groupid=")?;
     let (numbers, rest) = line[at + ": (".len()..].split_once("):")?;
@@ -132,7 +132,7 @@ pub(in super::super) fn job_header(line: &str) -> Option<JobHeader<'_>> {
     })
 }
 
-/// A line of one direction, of fio 2 or fio 3.
+/// Reads a line of one direction, of fio 2 or fio 3.
 pub(super) fn direction(text: &str) -> Result<Option<Direction>, &'static str> {
     let Some((name, rest)) = text.split_once(':') else {
         return Ok(None);
@@ -203,7 +203,7 @@ fn milliseconds(text: &str) -> Result<u64, &'static str> {
         .ok_or("a time such as `60001msec`")
 }
 
-/// `clat (usec): min=3, max= 5, avg=4.00, stdev= 0.50`.
+/// Reads `clat (usec): min=3, max= 5, avg=4.00, stdev= 0.50`.
 pub(super) fn latency(text: &str) -> Result<Option<ReportedLatency>, &'static str> {
     let Some((head, rest)) = text.split_once(':') else {
         return Ok(None);
@@ -229,7 +229,7 @@ pub(super) fn latency(text: &str) -> Result<Option<ReportedLatency>, &'static st
     Ok(Some(latency))
 }
 
-/// `clat percentiles (usec):`.
+/// Reads the heading `clat percentiles (usec):`.
 pub(super) fn percentile_head(text: &str) -> Option<(LatencyKind, f64)> {
     let head = text.strip_suffix(':')?;
     let (name, unit) = head.split_once(" percentiles ")?;
@@ -254,10 +254,10 @@ fn kind_and_unit(head: &str) -> Option<(LatencyKind, f64)> {
     Some((kind, factor))
 }
 
-/// A percentile and its time, of `99.00th=[ 4123]`.
+/// Reads a percentile and its time, `99.00th=[ 4123]`.
 pub(super) fn percentile(item: &str) -> Option<(f64, f64)> {
     let (percent, time) = item.split_once("th=[")?;
-    // Without its end the number may have been cut.
+    // Without the bracket at its end the number may have been cut.
     let time = time.trim().strip_suffix(']')?.trim();
     let time = time.strip_prefix(">=").unwrap_or(time);
     Some((crate::number::finite(percent)?, scaled(time)?))
@@ -280,18 +280,18 @@ pub(super) fn issued(rest: &str) -> Option<Vec<u64>> {
         .collect()
 }
 
-/// `bw (  KiB/s): min=1, ...` and `iops        : min=1, ...`: the name of the
-/// facts, their unit and the list.
+/// Reads `bw ( KiB/s): min=1, ...` and `iops : min=1, ...`: the name of the facts, their unit
+/// and the list.
 pub(super) fn samples(text: &str) -> Option<(&'static str, &str, &str)> {
     if let Some(rest) = after_name(text, "iops") {
         return Some(("iops", "", rest));
     }
     let (unit, rest) = text.strip_prefix("bw (")?.split_once("):")?;
-    // fio 2 prints `KB  /s`, which is KiB/s.
+    // fio 2 prints `KB /s`, which means KiB/s.
     Some(("bw", unit.trim(), rest))
 }
 
-/// A disk's line under `Disk stats`.
+/// Reads a disk's line under `Disk stats`.
 pub(super) fn disk(line: &str) -> Option<DiskUse> {
     let (name, rest) = line.trim().split_once(": ios=")?;
     let rest = format!("ios={rest}");
@@ -332,12 +332,12 @@ fn counters(text: &str) -> Option<DiskCounters> {
     Some(counters)
 }
 
-/// What follows `name   :`.
+/// The text after `name :`.
 pub(super) fn after_name<'text>(text: &'text str, name: &str) -> Option<&'text str> {
     text.strip_prefix(name)?.trim_start().strip_prefix(':')
 }
 
-/// `a=1, b= 2`: names and values.
+/// Splits `a=1, b= 2` into names and values.
 pub(super) fn pairs(text: &str) -> Vec<(&str, &str)> {
     text.split(',')
         .filter_map(|item| item.split_once('='))
@@ -345,7 +345,7 @@ pub(super) fn pairs(text: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// `1=0.1%, >=64=99.9%`: bounds and shares above 0.
+/// Splits `1=0.1%, >=64=99.9%` into bounds and shares above 0.
 pub(super) fn shares(text: &str) -> Vec<(&str, f64)> {
     text.split(',')
         .filter_map(|item| item.rsplit_once('='))
@@ -354,21 +354,21 @@ pub(super) fn shares(text: &str) -> Vec<(&str, f64)> {
         .collect()
 }
 
-/// A number with fio's suffix for thousands: `23.6k`, `1.2M`, `100.00%`.
+/// Reads a number with fio's suffix for thousands: `23.6k`, `1.2M`, `100.00%`.
 pub(super) fn scaled(text: &str) -> Option<f64> {
     let Measured { value, unit, .. } = measured(text)?;
     let unit = unit.trim_end_matches('%');
     Some(value * bytes_in(unit, 1000.0).filter(|_| !unit.contains('B'))?)
 }
 
-/// The number of the group whose status stands below a line.
+/// The number of the group whose status follows a line.
 pub(super) fn status_head(text: &str) -> Option<u64> {
     let rest = text.strip_prefix("Run status group ")?;
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// `READ: io=..., aggrb=...` and its like: the direction and the rest.
-/// FreeBSD's `gflash list` has lines that begin alike, but without names.
+/// Splits `READ: io=..., aggrb=...` and the like into the direction and the rest. FreeBSD's
+/// `gflash list` has lines that begin alike, but without names.
 pub(super) fn group_status(text: &str) -> Option<(&str, &str)> {
     let (name, rest) = text.split_once(':')?;
     let is_direction = matches!(name, "READ" | "WRITE" | "TRIM" | "MIXED");
@@ -410,11 +410,11 @@ pub(super) fn is_fios(line: &str) -> bool {
         || disk(line).is_some()
 }
 
-/// Whether the last line of a text that ends without a line's end is a part of a result. What was
-/// pasted may be whole all the same: results end in a unit, a bracket or one of few names.
+/// Whether the last line of a text without a final line end is an incomplete result line. Pasted
+/// text may be whole all the same: results end in a unit, a bracket or one of few names.
 pub(super) fn is_cut(line: &str) -> bool {
     const ENDS: [&str; 8] = ["%", "msec", "msec)", "]", "],", "):", "_range:", "resets"];
-    // A digit that is lost behind these changes no row.
+    // A lost digit after these changes no row.
     const LAST: [&str; 4] = [" short=", "samples=", "minf=", "depth="];
     let text = line.trim();
     let has_deviation = || {
@@ -430,7 +430,7 @@ pub(super) fn is_cut(line: &str) -> bool {
     is_broken || (is_fios(line) && !is_whole)
 }
 
-/// Whether a line that is no result says something: not blank, not progress, no heading.
+/// Whether a line that is no result is a message: not blank, not progress, no heading.
 pub(in super::super) fn is_message(line: &str) -> bool {
     let text = line.trim();
     let is_progress = ["Jobs: ", "Starting ", "..."]

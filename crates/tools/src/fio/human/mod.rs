@@ -1,16 +1,14 @@
 //! fio's text for people, of versions 2.0 to 3.x, alone or in a log among
 //! other things.
 //!
-//! A run is known by the line that is nothing but fio's version. The lines
-//! that define its jobs stand right before it; it ends with the last line that
-//! looks like fio's before the next run begins. Within it, a line with
-//! `(groupid=` begins a job, `read:` and its like begin a part, and what
-//! follows belongs to the part or the job until the next.
+//! A run is recognized by the line that has only fio's version. The lines that define its jobs come
+//! right before it; it ends with the last line that looks like fio's before the next run begins.
+//! Within it, a line with `(groupid=` begins a job, `read:` and the like begin a part, and further
+//! lines belong to the part or the job until the next.
 //!
-//! Sizes are printed with few digits (`io=1024.0GB`, where KB is 1024 bytes;
-//! `8192MiB` since 2.21). The counts of requests are exact: where all requests
-//! have one size and the product agrees with the printed size, the product is
-//! taken.
+//! Sizes are printed with few digits (`io=1024.0GB`, where KB is 1024 bytes; `8192MiB` since 2.21).
+//! The counts of requests are exact: where all requests have one size and the product agrees with
+//! the printed size, the product is taken.
 
 pub(super) mod lines;
 #[cfg(test)]
@@ -42,7 +40,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     if let Some(all) = &mut all {
         all.messages.extend(cut);
     }
-    // A job of which nothing is told but its name and group has no result.
+    // A job with only a name and a group has no result.
     let is_told =
         |fact: &Reported| fact.job.is_some() && !matches!(&*fact.name, "jobname" | "groupid");
     all.filter(|result| result.facts.iter().any(is_told))
@@ -52,9 +50,9 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
         })
 }
 
-/// Every run in a log, with the lines it stands on, counted from 0, the end
-/// not included. A run that ended without a result has no parts; one whose
-/// lines cannot be read has a message that says so.
+/// Every run in a log, with the range of its lines, counted from 0, the end not included. A
+/// run that ended without a result has no parts; one whose lines cannot be read has a message
+/// that says so.
 #[must_use]
 pub fn find_all(text: &str) -> Vec<(Range<usize>, ToolResult)> {
     let (lines, cut) = whole_lines(text);
@@ -80,7 +78,7 @@ pub(crate) fn is_in(text: &str) -> bool {
         .any(|line| lines::job_header(line).is_some())
 }
 
-/// The lines, each as a terminal shows it: fio overwrites its progress.
+/// The lines as a terminal shows them: fio overwrites its progress.
 fn split_lines(text: &str) -> Vec<&str> {
     text.lines()
         .map(|line| {
@@ -90,7 +88,7 @@ fn split_lines(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The lines without the last one if it was cut off, and then what to say of it: half a number
+/// The lines without the last one if it was cut off, and then a note on it: half a number
 /// is another number.
 fn whole_lines(text: &str) -> (Vec<&str>, Option<String>) {
     let mut lines = split_lines(text);
@@ -110,7 +108,7 @@ fn runs(lines: &[&str]) -> Vec<Range<usize>> {
         }
     }
     if starts.is_empty() {
-        // A result without its head, as people paste it.
+        // The text may be a result without its head, as people paste it.
         let first = lines
             .iter()
             .position(|line| lines::job_header(line).is_some());
@@ -129,7 +127,7 @@ fn runs(lines: &[&str]) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// What is known while a run's lines are read.
+/// The state while a run's lines are read.
 #[derive(Debug)]
 struct Reader {
     result: ToolResult,
@@ -139,9 +137,9 @@ struct Reader {
     label: String,
     /// The first part of the current job.
     first_part: usize,
-    /// The size that the printed bytes of each part stand for, and one step.
+    /// The size that the printed bytes of each part stand for, and one step of the last digit.
     printed: Vec<Option<(f64, f64)>>,
-    /// What the next lines of percentiles belong to.
+    /// The latency that the next lines of percentiles belong to.
     percentiles: Option<(LatencyKind, f64)>,
     /// The first job of the group whose status is read.
     status_of: Option<u32>,
@@ -171,8 +169,8 @@ fn read_run(lines: &[&str], range: &Range<usize>) -> Result<ToolResult, ParseErr
     Ok(reader.result)
 }
 
-/// With `status-interval` fio reports all jobs again and again, each time since the start:
-/// the lines of all reports but the last. Clones have the same name, but no two processes
+/// The lines of all reports but the last: with `status-interval` fio reports all jobs again
+/// and again, each time since the start. Clones have the same name, but no two processes
 /// the same number.
 fn outdated(lines: &[&str], range: &Range<usize>) -> Range<usize> {
     let whose = |line: &str| {
@@ -192,7 +190,7 @@ fn outdated(lines: &[&str], range: &Range<usize>) -> Range<usize> {
 }
 
 impl Reader {
-    /// Reads one line; the error says what was expected.
+    /// Reads one line; the error is what was expected.
     fn line(&mut self, line: &str) -> Result<(), &'static str> {
         if let Some(version) = lines::version(line) {
             self.result.version = version;
@@ -235,8 +233,8 @@ impl Reader {
         }
     }
 
-    /// Jobs that stand for others, too: their group has definitions of other names than those
-    /// that have a result (`group_reporting`).
+    /// Marks jobs that are reported for others, too: their group has definitions of other names
+    /// than those that have a result (`group_reporting`).
     fn mark_several_jobs(&mut self) {
         let facts = &self.result.facts;
         let with = |name: &str, value: ReportedValue| -> Vec<Option<u32>> {
@@ -257,8 +255,8 @@ impl Reader {
         }
     }
 
-    /// Jobs that the text defines and whose group has no result, as where its end was cut off:
-    /// they have a name and a group, and nothing else.
+    /// Adds jobs that the text defines and whose group has no result, as where the end was cut off,
+    /// with only a name and a group.
     fn name_untold_jobs(&mut self) {
         let facts = &mut self.result.facts;
         let is_told = |facts: &[Reported], group: u64| {
@@ -381,7 +379,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The lines of a job that are lists of names and values.
+    /// Reads the lines of a job that are lists of names and values.
     fn job_fact(&mut self, text: &str) {
         let job = self.job;
         let facts = &mut self.result.facts;
@@ -421,7 +419,7 @@ impl Reader {
         }
     }
 
-    /// Settles a job's bytes and rates when all its lines are read.
+    /// Computes a job's bytes and rates when all its lines have been read.
     fn finish_job(&mut self) {
         let first = self.first_part;
         for (part, printed) in self.result.parts[first..]
@@ -439,8 +437,8 @@ impl Reader {
     }
 }
 
-/// Rates of bytes are as coarse as the bytes that they are compared with, and in text for
-/// people neither has more than three digits.
+/// Keeps the printed rates. Rates of bytes are as coarse as the bytes that they are compared with,
+/// and in text for people neither has more than three digits.
 fn note_printed_rates(part: &mut Part, [bytes, requests]: [Option<f64>; 2], step: f64) {
     let seconds = part.runtime_ns.map_or(1.0, |time| time as f64 / 1e9);
     let rounded = |rate: f64, step: f64| (rate, step + 0.02 * rate);
@@ -449,8 +447,8 @@ fn note_printed_rates(part: &mut Part, [bytes, requests]: [Option<f64>; 2], step
     note_printed(part, bytes, requests);
 }
 
-/// Takes the exact product of requests and block size for the printed bytes
-/// where both agree to the last digit printed; else tells how coarse they are.
+/// Replaces the printed bytes by the exact product of requests and block size where both agree to
+/// the last printed digit; otherwise notes how coarse they are.
 fn settle_bytes(part: &mut Part, bytes: f64, step: f64) {
     let product = part
         .block_size_bytes

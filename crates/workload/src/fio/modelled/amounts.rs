@@ -1,4 +1,4 @@
-//! The options that say how much a job does, and where.
+//! The options of a job's amount and region.
 
 use super::super::error::OptionError;
 use super::super::value::count_in;
@@ -6,7 +6,7 @@ use super::zones::{InZones, in_zones};
 use super::{Draft, ModelledOption, needed, option, percent, plain_size};
 use raidlab_units::Bytes;
 
-/// More than anybody waits for.
+/// The largest number of loops.
 const MOST_LOOPS: u32 = 1_000_000;
 
 pub(super) const OPTIONS: &[ModelledOption] = &[
@@ -56,7 +56,7 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
     }),
 ];
 
-/// Bytes or percent; `size=100%` is what fio does without `size`, and so is `size=0%`.
+/// Reads bytes or percent; `size=100%` and `size=0%` are fio's behaviour without `size`.
 fn amount(draft: &Draft, value: Option<&str>) -> Result<(Option<Bytes>, Option<u32>), OptionError> {
     if let Some(percent) = in_percent(value)? {
         return Ok((
@@ -65,11 +65,11 @@ fn amount(draft: &Draft, value: Option<&str>) -> Result<(Option<Bytes>, Option<u
         ));
     }
     let bytes = plain_size(draft, value)?;
-    // fio takes 0 for an option that is not given.
+    // fio takes 0 as if the option was not given.
     Ok((Some(bytes).filter(|&bytes| bytes > Bytes(0)), None))
 }
 
-/// Bytes or percent of the device.
+/// Reads bytes or percent of the device.
 fn place(draft: &Draft, value: Option<&str>) -> Result<(Bytes, Option<u32>), OptionError> {
     match in_percent(value)? {
         Some(percent) => Ok((Bytes(0), Some(percent).filter(|&percent| percent > 0))),
@@ -77,7 +77,7 @@ fn place(draft: &Draft, value: Option<&str>) -> Result<(Bytes, Option<u32>), Opt
     }
 }
 
-/// `20%`; `None` where it is something else.
+/// Reads `20%`; `None` where it is something else.
 fn in_percent(value: Option<&str>) -> Result<Option<u32>, OptionError> {
     let number = needed(value)?.strip_suffix('%');
     number.map(|number| percent(Some(number))).transpose()

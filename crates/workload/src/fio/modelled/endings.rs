@@ -1,5 +1,5 @@
-//! The options by which a job follows its own latency or rate: a latency that is kept
-//! by the depth, and an end when it runs evenly.
+//! The options by which a job follows its own latency or rate: a latency that is kept by the depth,
+//! and an end when it is steady.
 
 use super::super::error::OptionError;
 use super::super::value::{millionths, size, time};
@@ -8,10 +8,10 @@ use super::{Draft, ModelledOption, Noted, choice, needed, needs, option};
 use crate::shape::{LatencyTarget, SteadyMeasure, SteadyState};
 use raidlab_units::Nanos;
 
-/// All of a window's requests within the target: fio's default.
+/// The percentile with which all of a window's requests must be within the target: fio's default.
 const ALL: u32 = 100_000_000;
 
-/// What a section says of these, before all of it is known.
+/// The values of these options in a section, before all of it is known.
 #[derive(Debug, Clone)]
 pub(super) struct EndDraft {
     target: Nanos,
@@ -26,7 +26,7 @@ pub(super) struct EndDraft {
 }
 
 impl Default for EndDraft {
-    /// What holds where a section says nothing, as in fio's options.c.
+    /// The defaults, as in fio's options.c.
     fn default() -> Self {
         Self {
             target: Nanos::ZERO,
@@ -73,7 +73,7 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
     }),
 ];
 
-/// `iops:10%`, `bw_slope:1m`, `lat:50us`.
+/// Reads `iops:10%`, `bw_slope:1m`, `lat:50us`.
 fn set_steady_state(draft: &mut Draft, value: Option<&str>) -> Noted {
     let text = needed(value)?;
     let wrong = || {
@@ -106,7 +106,7 @@ fn set_steady_state(draft: &mut Draft, value: Option<&str>) -> Noted {
     Ok(None)
 }
 
-/// What is settled when all of a job's options are known.
+/// Applies these options when all of a job's options are known.
 pub(super) fn settle(draft: &mut Draft) -> Result<(), OptionError> {
     let ends = &draft.ends;
     let spec = &mut draft.spec;
@@ -116,11 +116,11 @@ pub(super) fn settle(draft: &mut Draft) -> Result<(), OptionError> {
         share_millionths: ends.percentile / 100,
         goes_on: ends.goes_on,
     });
-    // fio looks at nothing without a duration.
+    // fio ignores the others without a duration.
     if ends.duration == Nanos::ZERO {
         return Ok(());
     }
-    // And with one alone at the slope of the requests a second.
+    // With a duration alone fio checks the slope of the requests per second.
     let default = (SteadyMeasure::Iops, true, 10_000, true);
     let (measure, slope, limit_millionths, in_percent) = ends.steady.unwrap_or(default);
     if !ends.duration.0.is_multiple_of(ends.interval.0) || ends.duration <= ends.interval {

@@ -1,4 +1,4 @@
-//! fio's engines: which the model runs, and as what.
+//! fio's engines, and the engines by which the model runs them.
 
 use super::{Draft, Noted, choice, needed, not_modelled};
 use crate::job::Engine;
@@ -50,16 +50,16 @@ const ENGINES: &[(Modelling, &str)] = &[
     ),
 ];
 
-/// Engines with a queue of their own to what they reach: discards go through it too.
+/// Engines with a queue of their own to the storage, which discards go through, too.
 const REACHES: &str =
     "io_uring_cmd xnvme libblkio nbd rbd rados libiscsi gfapi_async nfs dfs ime_aio";
 
-/// How the model runs an engine.
+/// The way in which the model runs an engine.
 #[derive(Debug, Clone, Copy)]
 enum Modelling {
-    /// Like this one, with something to say.
+    /// The engine is run like this one, with a note.
     As(Engine, Option<&'static str>),
-    /// The model does not run the engine.
+    /// The engine is not run by the model.
     No,
 }
 

@@ -1,23 +1,23 @@
-//! What a job does after a request that failed.
+//! The options for what a job does after a failed request.
 //!
-//! A request of a modelled job fails only where its array has lost the data or the
-//! member, with an input or output error; nothing is ever full, and what is read back is
-//! not compared.
+//! A request of a modelled job fails only where its array has lost the data or the member, with an
+//! input or output error; nothing is ever full, and data read back are not compared.
 
 use super::{Draft, Noted, choice, needed};
 
-/// The one error that a modelled request can have, by name and number.
+/// The only error of a modelled request, by name and number.
 const INPUT_OUTPUT: [&str; 2] = ["EIO", "5"];
 
-/// What a section says of errors, of reads and of all else, before all of it is known.
+/// The values of the options on errors in a section, for reads and for all others, before all of
+/// it is known.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ErrorDraft {
     continues: [bool; 2],
-    /// Whether the list of errors that are ignored has that one, where there is a list.
+    /// Whether the list of ignored errors has that one, if there is a list.
     listed: [Option<bool>; 2],
 }
 
-/// `read`, `write`, `io`, `verify`, `all` or `none`.
+/// Reads `read`, `write`, `io`, `verify`, `all` or `none`.
 pub(super) fn set_continue_on_error(draft: &mut Draft, value: Option<&str>) -> Noted {
     draft.errors.continues = match needed(value)? {
         "none" | "0" | "verify" => [false; 2],
@@ -29,8 +29,8 @@ pub(super) fn set_continue_on_error(draft: &mut Draft, value: Option<&str>) -> N
     Ok(None)
 }
 
-/// Lists of errors for reads, writes and what is read back: `EIO,EIO:ENOSPC`. A list
-/// lets the job go on after those.
+/// Reads lists of errors for reads, writes and reading back: `EIO,EIO:ENOSPC`. After these
+/// a job continues.
 pub(super) fn set_ignore_error(draft: &mut Draft, value: Option<&str>) -> Noted {
     let text = needed(value)?;
     let letters = |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit();
@@ -51,8 +51,8 @@ pub(super) fn set_ignore_error(draft: &mut Draft, value: Option<&str>) -> Noted 
     Ok(None)
 }
 
-/// What is settled when all of a job's options are known. fio counts a discard among
-/// the writes.
+/// Applies these options when all of a job's options are known. fio counts a discard
+/// among the writes.
 pub(super) fn settle(draft: &mut Draft) {
     let ErrorDraft { continues, listed } = draft.errors;
     let [reads, others] = [0, 1].map(|kind| continues[kind] && listed[kind].unwrap_or(true));

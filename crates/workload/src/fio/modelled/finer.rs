@@ -1,4 +1,4 @@
-//! The options that make requests unlike each other: sizes, places, rates.
+//! The options by which requests differ from each other: sizes, places, rates.
 
 use super::super::error::OptionError;
 use super::super::value::{millionths, number, size, switch};
@@ -11,13 +11,13 @@ use raidlab_units::{Bytes, Nanos};
 pub(super) fn set_alignment(draft: &mut Draft, value: Option<&str>) -> Noted {
     let base = draft.kilo_base;
     let given = by_direction(needed(value)?, |text| size(text, base))?;
-    // An empty place is as the first; fio takes 0 for the smallest size.
+    // An empty place has the value of the first; fio takes 0 for the smallest size.
     let alignment = given.map(|one| one.or(given[0]).unwrap_or(Bytes(0)));
     draft.spec.alignment = Some(alignment).filter(|all| all.iter().all(|&one| one > Bytes(0)));
     Ok(None)
 }
 
-/// `64k` or `-8k`, as in `rw=read:64k`.
+/// Reads `64k` or `-8k`, as in `rw=read:64k`.
 pub(super) fn step(draft: &Draft, text: &str) -> Result<i64, OptionError> {
     let (text, sign) = match text.strip_prefix('-') {
         Some(rest) => (rest, -1),
@@ -39,7 +39,7 @@ pub(super) fn set_least_rate(draft: &mut Draft, value: Option<&str>) -> Noted {
     Ok(None)
 }
 
-/// Bytes a second for reads, writes and discards; an empty place is no limit.
+/// Reads bytes per second for reads, writes and discards; an empty place is no limit.
 fn rates(draft: &Draft, value: Option<&str>) -> Result<[u64; 3], OptionError> {
     let base = draft.kilo_base;
     let rates = by_direction(needed(value)?, |text| size(text, base))?;
@@ -56,7 +56,7 @@ pub(super) fn set_least_iops(draft: &mut Draft, value: Option<&str>) -> Noted {
     Ok(None)
 }
 
-/// Requests a second; fio reads them like sizes: `10k` are 10,240.
+/// Reads requests per second; fio reads them like sizes: `10k` are 10,240.
 fn requests(draft: &Draft, value: Option<&str>) -> Result<[u64; 3], OptionError> {
     let requests = rates(draft, value)?;
     for count in requests {
@@ -65,9 +65,9 @@ fn requests(draft: &Draft, value: Option<&str>) -> Result<[u64; 3], OptionError>
     Ok(requests)
 }
 
-/// `zipf:1.2`, `pareto:0.2`, `normal:10`, `zoned:50/5:30/15:20/80`,
-/// `zoned_abs:60/20G:40/100G`, `sequence:2,0,1`; without a number zipf has 1.1,
-/// pareto 0.2 and normal 0, fio's own.
+/// Reads `zipf:1.2`, `pareto:0.2`, `normal:10`, `zoned:50/5:30/15:20/80`,
+/// `zoned_abs:60/20G:40/100G`, `sequence:2,0,1`; without a number zipf has 1.1, pareto 0.2 and
+/// normal 0, fio's defaults.
 pub(super) fn set_distribution(draft: &mut Draft, value: Option<&str>) -> Noted {
     let text = needed(value)?;
     let (kind, number) = match text.split_once(':') {
@@ -133,7 +133,7 @@ pub(super) fn set_distribution(draft: &mut Draft, value: Option<&str>) -> Noted 
     Ok(None)
 }
 
-/// Zones with their shares of the requests, if these make 100 percent.
+/// The zones with their shares of the requests, if these add up to 100 percent.
 fn all_requests<T>(zones: Vec<(u32, T)>) -> Option<Vec<(u32, T)>> {
     let shares = zones.iter().map(|(share, _)| share);
     (shares.sum::<u32>() == 100).then_some(zones)
@@ -164,8 +164,8 @@ pub(super) fn set_percentage_random(draft: &mut Draft, value: Option<&str>) -> N
     }
 }
 
-/// What is settled when all of a job's options are known; an error comes with the option
-/// that it is about.
+/// Applies these options when all of a job's options are known; the error has the option that
+/// it is about.
 pub(in super::super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, OptionError)> {
     sizes::settle(draft);
     settle_engine(draft).map_err(|cause| ("num_range", cause))?;
@@ -205,7 +205,7 @@ pub(in super::super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, O
     endings::settle(draft).map_err(|cause| ("steadystate_duration", cause))
 }
 
-/// What fio refuses of rates: two kinds of them, and less than the least.
+/// Checks the rates as fio does: two kinds of them, or a limit below the least rate, are refused.
 fn settle_rates(draft: &Draft) -> Result<(), OptionError> {
     let bytes = [draft.rate.per_second, draft.rate.least];
     let requests = [draft.rate_iops, draft.rate.least_requests];
@@ -223,7 +223,7 @@ fn settle_rates(draft: &Draft) -> Result<(), OptionError> {
     }
 }
 
-/// Discards of several ranges, and writes that bypass a disk's cache.
+/// Applies discards of several ranges, and writes that bypass a disk's cache.
 fn settle_engine(draft: &mut Draft) -> Result<(), OptionError> {
     let spec = &mut draft.spec;
     spec.sync_writes |= draft.writes_through;

@@ -3,8 +3,8 @@
 use super::super::error::OptionError;
 use super::{choice, percent};
 
-/// Reads `8k`, `8k,32k` (reads, writes) or `8k,32k,4k` (and discards); what is not
-/// given is as the one before, and an empty place is `None`.
+/// Reads `8k`, `8k,32k` (reads, writes) or `8k,32k,4k` (and discards); a missing value is as the
+/// one before, and an empty place is `None`.
 pub(super) fn by_direction<T>(
     text: &str,
     one: impl Fn(&str) -> Result<T, OptionError>,
@@ -23,7 +23,8 @@ pub(super) fn by_direction<T>(
     Ok([place(reads)?, place(writes)?, place(trims)?])
 }
 
-/// `what/percent:what/percent`; a share may be missing, as which fio takes 0 too.
+/// Reads `what/percent:what/percent`; a share may be missing, which is also the meaning of
+/// 0 in fio.
 pub(super) fn shares<T>(
     text: &str,
     what: impl Fn(&str) -> Result<T, OptionError>,
@@ -42,7 +43,7 @@ pub(super) fn shares<T>(
     text.split(':').map(entry).collect()
 }
 
-/// The shares with what is missing; they make 100.
+/// Completes the missing shares; all add up to 100.
 pub(super) fn fill_up<T>(
     text: &str,
     entries: Vec<(T, Option<u32>)>,
@@ -55,7 +56,7 @@ pub(super) fn fill_up<T>(
     if count == 0 && left > 0 {
         return Err(wrong());
     }
-    // What does not divide goes to the first.
+    // The remainder of the division goes to the first.
     let mut rest = left.checked_rem(count).unwrap_or(0);
     let fill = |(what, share): (T, Option<u32>)| {
         let share = share.unwrap_or_else(|| left / count.max(1) + std::mem::take(&mut rest));

@@ -1,36 +1,36 @@
-//! One row of the tables of options: its names, and what its value does to a draft.
+//! The rows of the tables of options: their names, and the effects of their values on a draft.
 
 use super::super::error::OptionError;
 use super::super::value;
 use super::{Draft, choice, needed, plain_size};
 use raidlab_units::{Bytes, Nanos};
 
-/// A note, if there is something to say of a value.
+/// The note on a value, if there is one.
 pub(super) type Noted = Result<Option<&'static str>, OptionError>;
 
-/// An option that changes a job: fio's name and its aliases, with `|` between them, and what
-/// its value does.
+/// An option that changes a job: fio's name and its aliases, with `|` between them, and the effect
+/// of its value.
 pub(in super::super) type ModelledOption = (&'static str, Setter);
 
-/// What becomes of the value of an option. Most are read and kept in one place of the draft.
+/// The effect of an option's value. Most are stored in one field of the draft.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) enum Setter {
-    /// Nothing or `1` is on, `0` is off.
+    /// A switch: nothing or `1` is on, `0` is off.
     Switch(fn(&mut Draft) -> &mut bool),
-    /// Of two words, such as `inline, offload`, the second one switches on.
+    /// One of two words, such as `inline, offload`, of which the second one switches on.
     Either(&'static str, fn(&mut Draft) -> &mut bool),
-    /// A whole number of at least so many.
+    /// A whole number of at least so much.
     Count(u32, fn(&mut Draft) -> &mut u32),
     /// A time; a plain number is in this unit.
     Time(&'static str, fn(&mut Draft) -> &mut Nanos),
     /// One size in bytes.
     Size(fn(&mut Draft) -> &mut Bytes),
-    /// What this function does with it.
+    /// A value that this function applies.
     Own(fn(&mut Draft, Option<&str>) -> Noted),
 }
 
 impl Setter {
-    /// Puts a value into a draft; gives a note if there is something to say.
+    /// Applies a value to a draft; returns a note if there is one.
     pub(in super::super) fn apply(self, draft: &mut Draft, value: Option<&str>) -> Noted {
         match self {
             Self::Switch(place) => *place(draft) = value::switch(value)?,
@@ -48,7 +48,7 @@ impl Setter {
     }
 }
 
-/// An option whose value is read in a way of its own.
+/// An option whose value is read by a function of its own.
 pub(super) const fn option(
     names: &'static str,
     set: fn(&mut Draft, Option<&str>) -> Noted,

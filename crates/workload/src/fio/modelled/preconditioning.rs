@@ -1,4 +1,4 @@
-//! The options of a pass that leaves a solid-state disk as long random writes would.
+//! The options of a pass that leaves a solid-state disk as after long random writes.
 
 use super::super::error::OptionError;
 use super::super::value::{count, millionths, switch};
@@ -8,10 +8,10 @@ use crate::job::Pattern;
 use crate::shape::Distribution;
 use raidlab_units::Bytes;
 
-/// Parts of a pass at most.
+/// The largest number of parts of a pass.
 const MOST_REGIONS: u32 = 100_000;
 
-/// What a section says of it, before all of it is known.
+/// The values of these options in a section, before all of it is known.
 #[derive(Debug, Clone)]
 pub(super) struct PreconditioningDraft {
     asked: bool,
@@ -21,7 +21,7 @@ pub(super) struct PreconditioningDraft {
 }
 
 impl Default for PreconditioningDraft {
-    /// What holds where a section says nothing, as in fio's options.c.
+    /// The defaults, as in fio's options.c.
     fn default() -> Self {
         Self {
             asked: false,
@@ -60,7 +60,7 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
     ("spr_cs", Size(|draft| &mut draft.preconditioning.cache)),
 ];
 
-/// What is settled when all of a job's options are known.
+/// Applies these options when all of a job's options are known.
 pub(super) fn settle(draft: &mut Draft) -> Result<(), OptionError> {
     let asked = &draft.preconditioning;
     if !asked.asked {

@@ -1,9 +1,9 @@
-//! The options that say how large requests are.
+//! The options of the sizes of requests.
 //!
-//! fio keeps what `bs`, `bsrange` and `bssplit` say apart, for each direction, whichever
-//! comes last: a size is drawn by `bssplit` where there is one, else by `bsrange`, else it is
-//! that of `bs` (`fixup_options` of init.c, `get_next_buflen` of io_u.c). A place that is left
-//! empty, as in `bs=,8k`, changes nothing.
+//! fio stores the values of `bs`, `bsrange` and `bssplit` separately, for each direction, whichever
+//! comes last: a size is drawn by `bssplit` where there is one, else by `bsrange`, else it is that
+//! of `bs` (`fixup_options` of init.c, `get_next_buflen` of io_u.c). A place that is left empty, as
+//! in `bs=,8k`, changes nothing.
 
 use super::super::value::size;
 use super::lists::{by_direction, fill_up, shares};
@@ -11,7 +11,7 @@ use super::{Draft, Noted, choice, needed};
 use crate::shape::Sizes;
 use raidlab_units::Bytes;
 
-/// What a section says of sizes, of reads, writes and discards.
+/// The sizes of reads, writes and discards in a section.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SizeDraft {
     fixed: [Option<Sizes>; 3],
@@ -19,7 +19,7 @@ pub(super) struct SizeDraft {
     splits: [Option<Sizes>; 3],
 }
 
-/// Takes over what is given; an empty place keeps what was said before.
+/// Stores the given sizes; an empty place keeps the earlier one.
 fn take_over(kept: &mut [Option<Sizes>; 3], given: [Option<Sizes>; 3]) -> Noted {
     for (kept, given) in kept.iter_mut().zip(given) {
         *kept = given.or(kept.take());
@@ -33,7 +33,7 @@ pub(super) fn set_block_sizes(draft: &mut Draft, value: Option<&str>) -> Noted {
     take_over(&mut draft.sizes.fixed, sizes)
 }
 
-/// `1k-4k`, also for reads and writes.
+/// Reads `1k-4k`, also for reads and writes.
 pub(super) fn set_block_size_range(draft: &mut Draft, value: Option<&str>) -> Noted {
     let base = draft.kilo_base;
     let range = |text: &str| {
@@ -53,8 +53,7 @@ pub(super) fn set_block_size_range(draft: &mut Draft, value: Option<&str>) -> No
     take_over(&mut draft.sizes.ranges, sizes)
 }
 
-/// `4k/10:64k/50:32k/40`, also for reads and writes; what has no share divides
-/// what is left.
+/// Reads `4k/10:64k/50:32k/40`, also for reads and writes; sizes without a share divide the rest.
 pub(super) fn set_block_size_split(draft: &mut Draft, value: Option<&str>) -> Noted {
     let base = draft.kilo_base;
     let split = |text: &str| {
@@ -77,8 +76,8 @@ pub(super) fn set_block_size_split(draft: &mut Draft, value: Option<&str>) -> No
     take_over(&mut draft.sizes.splits, sizes)
 }
 
-/// The sizes of the directions that the job uses. Those of others count where fio keeps a map of
-/// blocks, which has a place for each of the smallest size of all.
+/// Applies the sizes of the directions that the job uses. Those of others count where fio keeps a
+/// map of blocks, whose blocks have the smallest size of all.
 pub(super) fn settle(draft: &mut Draft) {
     let SizeDraft {
         fixed,

@@ -1,4 +1,4 @@
-//! The options of zones: with gaps between them, or written in sequence only.
+//! The options of zones: with gaps between them, or written sequentially.
 
 use super::super::error::OptionError;
 use super::super::value::{millionths, number};
@@ -8,10 +8,10 @@ use crate::job::JobSpec;
 use crate::shape::{Strides, ZoneRules};
 use raidlab_units::Bytes;
 
-/// What zones mean to a job (fio `zonemode`).
+/// The mode of zones in a job (fio `zonemode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Mode {
-    /// `none`, or not given.
+    /// There are no zones: `none`, or not given.
     #[default]
     None,
     /// The job works in a part of the device and then skips one (`strided`).
@@ -20,7 +20,7 @@ enum Mode {
     Sequential,
 }
 
-/// What a section says of zones, before all of it is known.
+/// The values of the options on zones in a section, before all of it is known.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ZoneDraft {
     mode: Mode,
@@ -33,28 +33,27 @@ pub(super) struct ZoneDraft {
     reads_beyond: bool,
     reset_threshold: u32,
     reset_frequency: u32,
-    /// `size=8z`, `io_size=8z`, `offset=8z`, `offset_increment=8z`, `zoneskip=8z`.
+    /// The numbers of zones in `size=8z`, `io_size=8z`,
+    /// `offset=8z`, `offset_increment=8z`, `zoneskip=8z`.
     counts: [Option<u64>; 5],
 }
 
-/// The options whose values may be numbers of zones, as places in
-/// [`ZoneDraft::counts`]; each is named as in fio.
+/// The options whose values may be numbers of zones, as indexes of [`ZoneDraft::counts`].
 #[derive(Debug, Clone, Copy)]
 pub(super) enum InZones {
-    /// The part of the device that the job has.
+    /// The option `size`: the part of the device that the job has.
     Size,
-    /// The amount that ends the job.
+    /// The option `io_size`: the amount that ends the job.
     IoSize,
-    /// The place at which the job's part begins.
+    /// The option `offset`: the place at which the job's part begins.
     Offset,
-    /// How far each clone's part begins after the one before.
+    /// The option `offset_increment`: the distance between the starts of the clones' parts.
     OffsetIncrement,
-    /// What is passed over between two zones.
+    /// The option `zoneskip`: the gap between two zones.
     Skip,
 }
 
-/// Takes `8z` for eight zones; false where the value is something else, which then
-/// counts.
+/// Reads `8z` as eight zones; returns false where the value is something else, which then counts.
 pub(super) fn in_zones(
     draft: &mut Draft,
     what: InZones,
@@ -111,7 +110,7 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
     }),
 ];
 
-/// A share such as `0.7`, in millionths.
+/// Reads a share such as `0.7` in millionths.
 fn share(value: Option<&str>) -> Result<u32, OptionError> {
     let text = needed(value)?;
     let share = millionths(text)?;
@@ -121,8 +120,8 @@ fn share(value: Option<&str>) -> Result<u32, OptionError> {
     }
 }
 
-/// What is settled when all of a job's options are known; an error comes with the option
-/// that it is about.
+/// Applies these options when all of a job's options are known; the error has the option that
+/// it is about.
 pub(super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, OptionError)> {
     settle_counts(draft)?;
     settle_mode(draft).map_err(|cause| ("zonemode", cause))
@@ -165,7 +164,7 @@ fn settle_strides(zones: &ZoneDraft, spec: &mut JobSpec) -> Result<(), OptionErr
 }
 
 impl ZoneDraft {
-    /// The rules of zones that are written in sequence.
+    /// The rules of zones that are written sequentially.
     fn rules(&self) -> Result<ZoneRules, OptionError> {
         if self.size == Bytes(0) {
             return Err(not_modelled(
@@ -196,7 +195,7 @@ impl ZoneDraft {
     }
 }
 
-/// Whether a job can keep to the rules of zones that are written in sequence.
+/// Checks that a job can keep to the rules of zones that are written sequentially.
 fn job_keeps(rules: &ZoneRules, draft: &Draft) -> Result<(), OptionError> {
     let spec = &draft.spec;
     let [_, writes, trims] = match &spec.sizes {
@@ -229,7 +228,7 @@ fn job_keeps(rules: &ZoneRules, draft: &Draft) -> Result<(), OptionError> {
     }
 }
 
-/// Numbers of zones become bytes.
+/// Converts numbers of zones into bytes.
 fn settle_counts(draft: &mut Draft) -> Result<(), (&'static str, OptionError)> {
     let counts = draft.zones.counts;
     let options = ["size", "io_size", "offset", "offset_increment", "zoneskip"];

@@ -1,22 +1,21 @@
 //! Blocks that a sorted resilver has found and not yet read, by address
 //! (OpenZFS 2.3.2 `dsl_scan.c`, `dsl_scan_io_queue`).
 //!
-//! Runs of blocks lie in segments: what lies at most `zfs_scan_max_ext_gap`
-//! behind something belongs to its segment. They are taken from the front of a
-//! segment, and from one segment until it is empty or something new was found.
-//! Which one comes first: the lowest address, once everything was found
-//! (`scn_checkpointing`); before that, when the memory has run out, the one with
-//! the highest score, which is its bytes, and three times its bytes by the share
-//! of the segment that they fill (`zfs_scan_fill_weight`). Only the highest bit
-//! of the score counts, then the lower address (`ext_size_value`).
+//! Runs of blocks are grouped into segments: a run at most `zfs_scan_max_ext_gap` after another
+//! belongs to its segment. Runs are taken from the front of a segment, and from one segment until
+//! it is empty or a new run was found. The next segment is the one with the lowest address, once
+//! everything was found (`scn_checkpointing`); before that, when the memory has run out, the one
+//! with the highest score, which is its bytes, and three times its bytes by the share of the
+//! segment that they fill (`zfs_scan_fill_weight`). Only the highest bit of the score counts, then
+//! the lower address (`ext_size_value`).
 
 use raidlab_units::{Bytes, SECTOR_BYTES, Sectors};
 use std::collections::BTreeMap;
 
-/// What one block takes: a `scan_io_t` of 120 bytes and one address of 16.
+/// The memory of one block: a `scan_io_t` of 120 bytes and one address of 16.
 const BLOCK_BYTES: u64 = 136;
-/// What a segment takes: 24 bytes and 8, in trees that are three quarters full at
-/// worst (`dsl_scan_should_clear`).
+/// The memory of a segment: 24 bytes and 8, in trees that are three quarters full
+/// at worst (`dsl_scan_should_clear`).
 const SEGMENT_BYTES: u64 = 48;
 const FILL_WEIGHT: u64 = 3;
 
@@ -25,7 +24,7 @@ const FILL_WEIGHT: u64 = 3;
 pub(super) struct Run {
     /// The run's first sector on the disks, its address in the allocatable space.
     pub(super) start: u64,
-    /// First block of the volume.
+    /// The first block of the volume in the run.
     pub(super) first: u64,
     /// The number of the volume's blocks in the run.
     pub(super) blocks: u64,
@@ -34,11 +33,11 @@ pub(super) struct Run {
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     end: u64,
-    /// How many sectors of the segment are in blocks that were found.
+    /// The number of the segment's sectors in blocks that were found.
     fill: u64,
 }
 
-/// See the file's head. Addresses are sectors.
+/// The blocks found, by address; see the file's head. Addresses are sectors.
 #[derive(Debug)]
 pub(super) struct Found {
     block_sectors: u64,
@@ -50,7 +49,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Blocks of `block_sectors`; segments bridge `gap`.
+    /// Creates an empty set for blocks of `block_sectors`; segments bridge `gap`.
     pub(super) const fn new(block_sectors: u64, gap: Sectors) -> Self {
         Self {
             block_sectors,
@@ -62,12 +61,12 @@ impl Found {
         }
     }
 
-    /// What all this takes in the memory of a real one.
+    /// The memory that all this would take in the real implementation.
     pub(super) fn memory(&self) -> Bytes {
         Bytes(self.blocks * BLOCK_BYTES + self.segments.len() as u64 * SEGMENT_BYTES)
     }
 
-    /// A run was found. One at the same place is known already.
+    /// Adds a run that was found; one at the same place is known already.
     pub(super) fn insert(&mut self, run: Run) {
         self.going_on = None;
         if run.blocks == 0 || self.runs.contains_key(&run.start) {
@@ -95,7 +94,7 @@ impl Found {
         self.segments.insert(start, segment);
     }
 
-    /// The next blocks to read, at most `limit` of them; `None`: there are none.
+    /// Takes the next blocks to read, at most `limit` of them; `None` if there are none.
     pub(super) fn take(&mut self, by_address: bool, limit: u64) -> Option<Run> {
         let start = if by_address {
             *self.segments.keys().next()?
@@ -135,14 +134,14 @@ impl Found {
     }
 }
 
-/// In bytes, as the source reckons it.
+/// The score of a segment in bytes, computed as in the source.
 const fn score(start: u64, segment: &Segment) -> u64 {
     let size = (segment.end - start) * SECTOR_BYTES;
     let fill = segment.fill * SECTOR_BYTES;
     fill + ((((fill << 7) / size) * FILL_WEIGHT * fill) >> 7)
 }
 
-/// The number of the highest bit that is set, from 1; 0 for none.
+/// The index of the highest set bit, from 1; 0 if there is none.
 const fn highest_bit(value: u64) -> u32 {
     64 - value.leading_zeros()
 }

@@ -1,17 +1,15 @@
 //! The resilver that reads by address (OpenZFS 2.3.2 `dsl_scan.c`, the statement on
 //! sorting at its head).
 //!
-//! A turn either finds or reads. Finding walks over the tree and notes the blocks
-//! under each level-1 block. It goes on until everything is found, or until what is
-//! noted takes a twentieth of the memory, which is looked at before each turn
-//! (`dsl_scan_should_clear`); then turns read, until a twentieth of that is free.
-//! Which of the noted blocks comes next says `found`. So many bytes are in flight,
-//! a block from its read to its write on the new disk. A turn is over when none is
-//! any more (`zio_wait`).
+//! A turn either finds or reads. Finding walks over the tree and records the blocks under each
+//! level-1 block. It continues until everything is found, or until the records take a twentieth of
+//! the memory, which is checked before each turn (`dsl_scan_should_clear`); then turns read, until
+//! a twentieth of that is free. The next recorded block is chosen by `found`. The bytes in flight
+//! are limited, with a block in flight from its read to its write on the new disk. A turn is over
+//! when none is in flight any more (`zio_wait`).
 //!
-//! Left out: the resilver of the indirect blocks themselves, a thousandth of the
-//! data; the checkpoint of every two hours; that blocks written since it began are
-//! passed over.
+//! Left out: the resilver of the indirect blocks themselves, a thousandth of the data; the
+//! checkpoint of every two hours; skipping blocks written since it began.
 
 use super::super::Pool;
 use super::super::io::ReadFor;
@@ -22,16 +20,16 @@ use crate::map::Place;
 use raidlab_array::Outputs;
 use raidlab_units::{Bytes, Nanos, Sectors};
 
-/// What a sorted resilver knows.
+/// The state of a sorted resilver.
 #[derive(Debug)]
 pub(super) struct Sorting {
     found: Found,
     block_sectors: u64,
     gap: Sectors,
     memory: Bytes,
-    /// Whether all of the pool was looked at, so that nothing more is found.
+    /// Whether the whole pool was visited, so that nothing more is found.
     complete: bool,
-    /// This turn reads what was found; otherwise it goes on finding.
+    /// Whether this turn reads; otherwise it finds.
     reads: bool,
 }
 
@@ -50,7 +48,7 @@ impl Sorting {
         })
     }
 
-    /// The same resilver at its beginning, when nothing is found.
+    /// The same resilver at its beginning, with nothing found.
     pub(super) fn again(self) -> Self {
         Self {
             found: Found::new(self.block_sectors, self.gap),
@@ -60,7 +58,7 @@ impl Sorting {
         }
     }
 
-    /// Decides what the turn does, with so many bytes in the pool.
+    /// Decides what the turn does, with so many bytes allocated in the pool.
     pub(super) fn begin_turn(&mut self, allocated: Bytes) {
         const SOFT: u64 = 20;
         const SOFT_MAXIMUM: u64 = 128 << 20;
@@ -68,13 +66,13 @@ impl Sorting {
         let enough = most - (most / SOFT).min(SOFT_MAXIMUM);
         let used = self.found.memory().0;
         let full = used >= most || (used >= enough && self.reads);
-        // A pool with next to nothing in it would else never find that.
+        // In a nearly empty pool the memory would always count as full.
         self.reads = self.complete || (full && used > 0);
     }
 }
 
 impl Pool {
-    /// The thread is awake in a turn; `over`: it shall end.
+    /// Runs the thread in a turn; `over`: the turn is to end.
     pub(super) fn sorted_step(
         &mut self,
         now: Nanos,
@@ -93,7 +91,7 @@ impl Pool {
         }
     }
 
-    /// Notes the blocks under the next level-1 block, if it is in memory.
+    /// Records the blocks under the next level-1 block, if it is in memory.
     fn find(&mut self, now: Nanos, over: bool, out: &mut Outputs) {
         let Some(walk) = &mut self.scan.running else {
             return;
@@ -135,7 +133,7 @@ impl Pool {
         self.wake_scan(now, 0);
     }
 
-    /// Orders reads of what was found while there is room.
+    /// Orders reads of found blocks while there is room.
     fn read_found(&mut self, now: Nanos, in_flight: Bytes, over: bool, out: &mut Outputs) {
         let limit = (in_flight.0 / self.config.volume_block.0).max(1);
         let merged = self.config.aggregation_limit() / self.map.placed_sectors();

@@ -1,19 +1,18 @@
 //! The syncing thread gives places to dirty blocks and sends them.
 //!
-//! Until 2015 it goes its own pace, and runs are handed to the queues already merged
-//! up to their limit.
+//! Until 2015 it goes at its own pace, and runs are passed to the queues already merged up
+//! to their limit.
 //!
-//! In OpenZFS 2.3 a block gets its place only while there is a slot for it
-//! (`zio_dva_throttle`), two for one with two copies. There are 32 slots when a group's
-//! sync begins (`zfs_vdev_def_queue_depth`), and one more for each block that has ended,
-//! up to 100 (`metaslab_group_increment_qdepth`). But one block only is looked at when
-//! one ends or a new one comes (`zio_io_to_allocate`). So the first 32 go to the disks
-//! one by one, and each that ends lets one follow, which keeps their number; it rises
-//! when an indirect block comes, that is when everything under it has its place. In a
-//! sequential write that is one for a thousand blocks, in random writes for almost each
-//! of them. What waits in a disk's queue is merged. The blocks that wait for slots are
-//! sorted by level (`zio_bookmark_compare`): the data of a group come first, then the
-//! indirect blocks above them, level by level.
+//! In OpenZFS 2.3 a block gets its place only while there is a slot for it (`zio_dva_throttle`),
+//! two for one with two copies. There are 32 slots when a group's sync begins
+//! (`zfs_vdev_def_queue_depth`), and one more for each block that has ended, up to 100
+//! (`metaslab_group_increment_qdepth`). But only one waiting block is tried when one ends or a new
+//! one comes (`zio_io_to_allocate`). So the first 32 go to the disks one by one, and each that ends
+//! lets one follow, which keeps their number; it rises when an indirect block comes, that is when
+//! everything under it has its place. In a sequential write that is once in a thousand blocks, in
+//! random writes for almost each of them. Blocks waiting in a disk's queue are merged. The blocks
+//! that wait for slots are sorted by level (`zio_bookmark_compare`): the data of a group come
+//! first, then the indirect blocks above them, level by level.
 
 use super::{Stage, Sync};
 use crate::cache::IndirectId;
@@ -25,12 +24,11 @@ use raidlab_array::Outputs;
 use raidlab_units::Nanos;
 use std::collections::VecDeque;
 
-/// The second and third copy of metadata lie this part of the disk further, if the
-/// configuration says nothing else.
+/// The part of the disk between the copies of metadata, as a divisor, by default.
 const COPY_DISTANCE: u64 = 8;
 
 impl Pool {
-    /// The syncing thread orders the next run of blocks, or has no more.
+    /// Runs the syncing thread: it orders the next run of blocks, or has no more.
     pub(in crate::pool) fn emit(&mut self, now: Nanos, out: &mut Outputs) {
         let Some(mut sync) = self.txg.sync.take() else {
             return;
@@ -62,14 +60,14 @@ impl Pool {
         }
     }
 
-    /// Gives places to blocks, one for each look at them that finds free slots; each
-    /// goes to the queues at once.
+    /// Gives places to blocks, one for each look that finds free slots; each goes to the
+    /// queues at once.
     fn place_some(&mut self, sync: &mut Sync, out: &mut Outputs) {
         let (first, most) = self.config.allocations.unwrap_or_default();
         let slots = most.min(first.saturating_add(sync.written));
         let limit = self.map.placed_sectors();
         let copies = u32::try_from(self.config.metadata_copies).unwrap_or(u32::MAX);
-        // Without a disk nothing ends: then nothing is waited for.
+        // Without a disk no write ends, so none is waited for.
         while sync.looks > 0 || sync.outstanding == 0 {
             sync.looks = sync.looks.saturating_sub(1);
             let needed = if sync.runs.is_empty() { copies } else { 1 };
@@ -96,8 +94,8 @@ impl Pool {
         }
     }
 
-    /// Places the next consecutive dirty blocks under one level-1 block, and
-    /// what is above them if they are its last. The number of blocks placed.
+    /// Places the next consecutive dirty blocks under one level-1 block, and the indirect blocks
+    /// above them if they are its last. Returns the number of blocks placed.
     fn place_blocks(&mut self, sync: &mut Sync, first: u64, dirty: u64, limit: u64) -> u64 {
         let room = limit - sync.run.map_or(0, |(run, _)| run.count);
         let room = (room / self.map.placed_sectors()).max(1);
@@ -126,8 +124,7 @@ impl Pool {
         blocks + u64::from(last_1) + u64::from(last_2)
     }
 
-    /// All blocks under an indirect block have places: it gets its own, or waits for
-    /// it.
+    /// Handles an indirect block all of whose blocks have places: it gets its own, or waits for it.
     fn finish_parent(&mut self, sync: &mut Sync, level: u8, index: u64) {
         let above = usize::from(level) - 1;
         let changed = std::mem::take(&mut sync.changed[above]);
@@ -163,7 +160,7 @@ impl Pool {
         }
     }
 
-    /// Adds a place to the run, which goes out if it ends elsewhere.
+    /// Adds a place to the run, which is written first if it ends elsewhere.
     fn append(&mut self, sync: &mut Sync, place: Place, dirty: u64) {
         let adjoins = |run: &(Place, u64)| run.0.start + run.0.count == place.start;
         if let Some((run, dirty_before)) = sync.run.filter(adjoins) {
@@ -189,7 +186,7 @@ impl Pool {
         }
     }
 
-    /// How far a block's second copy lies from its first.
+    /// The distance of a block's second copy from its first.
     pub(super) fn copies_apart(&self) -> u64 {
         let told = self.config.copies_apart.map(|apart| apart.0);
         told.unwrap_or(self.map.space() / COPY_DISTANCE)
@@ -221,7 +218,7 @@ impl Pool {
         if self.start_write(now, place, class, WriteFor::Sync { dirty_blocks }) {
             *outstanding += 1;
         } else {
-            // No disk is left: nothing can stay dirty for ever.
+            // No disk is left, and data must not stay dirty for ever.
             self.txg.dirty -= dirty_blocks;
         }
     }

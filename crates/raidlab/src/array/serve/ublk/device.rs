@@ -1,4 +1,4 @@
-//! One block device over what is served, and what its errors mean to the user.
+//! One block device over an export, and what its errors mean to the user.
 
 use crate::failure::{Failure, Kind};
 use crate::output;
@@ -10,11 +10,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A block device over what is served.
+/// A block device over an export.
 pub struct BlockDevice(Arc<UblkDevice>);
 
 impl BlockDevice {
-    /// Has it appear.
+    /// Creates the block device.
     ///
     /// # Errors
     /// When there cannot be one.
@@ -40,17 +40,17 @@ impl BlockDevice {
         Ok(Self(Arc::new(device)))
     }
 
-    /// The block device.
+    /// The path of the block device.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Whether it is gone although nobody asked us.
+    /// Whether the device is gone although its end was not asked for.
     pub fn is_lost(&self) -> bool {
         self.0.is_lost()
     }
 
-    /// What is told when it is lost.
+    /// The failure to report when the device is lost.
     pub fn failure(&self) -> Failure {
         let words = format!(
             "{} is gone: another program has deleted it, or the kernel takes no answers",
