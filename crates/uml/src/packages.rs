@@ -18,6 +18,16 @@ use std::path::{Path, PathBuf};
 /// The folders of programs in the unpacked packages.
 const PROGRAMS: [&str; 4] = ["usr/bin", "usr/sbin", "bin", "sbin"];
 
+/// The user's own preferences among versions, which ours come behind.
+const PREFERENCES: &str = "/etc/apt/preferences";
+
+/// apt prefers a release's own OpenZFS to the newer one of its backports. That is too old for
+/// the kernels that are built here, and the newer one takes the older kernels too.
+const NEWER_ZFS: &str = "Package: src:zfs-linux
+Pin: release n=*-backports
+Pin-Priority: 900
+";
+
 /// Packages that were fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packages {
@@ -98,6 +108,10 @@ impl Packages {
         ] {
             fs::create_dir_all(&folder).map_err(cannot("use", &folder))?;
         }
+        let preferences = self.preferences();
+        let own = fs::read_to_string(PREFERENCES).unwrap_or_default();
+        let text = format!("{own}\n{NEWER_ZFS}");
+        fs::write(&preferences, text).map_err(cannot("write", &preferences))?;
         run(&self.apt(&["update"]))?;
         let install = [
             "install",
@@ -119,6 +133,11 @@ impl Packages {
         Ok(fs::remove_dir_all(&apt).map_err(cannot("use", &apt))?)
     }
 
+    /// The file of the preferences among versions.
+    fn preferences(&self) -> PathBuf {
+        self.folder.join("apt/preferences")
+    }
+
     fn apt(&self, words: &[&str]) -> Command {
         let option = |name: &str, below: &str| {
             format!("{name}={}", self.folder.join("apt").join(below).display())
@@ -128,6 +147,7 @@ impl Packages {
             option("Dir::State", "state"),
             option("Dir::Cache", "cache"),
             "Dir::State::status=/var/lib/dpkg/status".to_owned(),
+            format!("Dir::Etc::Preferences={}", self.preferences().display()),
             "Debug::NoLocking=1".to_owned(),
             // Without this apt, as root, fetches as a user who cannot write here.
             "APT::Sandbox::User=root".to_owned(),
@@ -183,6 +203,8 @@ mod tests {
         let fetched = packages.fetch(&wanted, &mut |command| {
             ran.push(command.to_string());
             if ran.len() == 2 {
+                let preferences = fs::read_to_string(packages.preferences()).expect("text");
+                assert!(preferences.ends_with(NEWER_ZFS), "{preferences}");
                 for name in ["m4_1.deb", "flex_1.deb", "lock"] {
                     fs::write(archives.join(name), "").expect("written");
                 }
@@ -194,11 +216,12 @@ mod tests {
         assert!(ran[0].ends_with("-qq update"), "{}", ran[0]);
         assert!(ran[1].ends_with("--download-only flex bison"), "{}", ran[1]);
         for command in &ran[..2] {
-            let own = format!("Dir::State={}", folder.path().display());
-            assert!(
-                command.contains(&own) && !command.contains("sudo"),
-                "{command}"
-            );
+            let folder = folder.path().display();
+            for setting in ["Dir::State", "Dir::Etc::Preferences"] {
+                let own = format!("{setting}={folder}");
+                assert!(command.contains(&own), "{command}");
+            }
+            assert!(!command.contains("sudo"), "{command}");
         }
         assert!(
             ran[2].contains("flex_1.deb") && ran[3].contains("m4_1.deb"),
