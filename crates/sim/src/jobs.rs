@@ -63,18 +63,15 @@ struct Clone {
     ripe: VecDeque<Flight>,
     /// Whether the last request that fio took notice of was a flush.
     flushed_last: bool,
-    /// The times at which the requests that are not in use were last submitted; the next one to be
-    /// used is at the end.
+    /// When each request that is not in use was last submitted; the last one is used next.
     submitted: Vec<Nanos>,
     /// Whether a flush, or a discard that is not queued, is in flight: fio waits for it before
     /// anything else. Turns that came meanwhile are counted.
     flushing: bool,
     turns_owed: u32,
-    /// The number of turns that have come while the clone sleeps until a time; they follow the one
-    /// that wakes it.
+    /// The turns that came while the clone slept until a time; they follow the one that wakes it.
     turns_slept: u32,
-    /// Whether the subject has the clone sleep with a request; turns that came
-    /// meanwhile are counted.
+    /// Whether the subject has the clone sleep with a request.
     asleep: bool,
     /// The write, by its number, that is durable and whose system call has yet to flush.
     owes_flush: Option<usize>,
@@ -87,8 +84,7 @@ struct Clone {
     ended: bool,
     /// The time at which the clone ended, once it has.
     ended_at: Nanos,
-    /// The search for a depth, if the clone does one; its results so far are its own, and count
-    /// from then on.
+    /// The search for a depth, if the clone does one; its results count from its end on.
     search: Option<Box<Search>>,
     /// Whether a zone that the clone needs is in use: it looks again when a request has ended.
     waits_for_zone: bool,
@@ -245,7 +241,7 @@ struct Flight {
     first: usize,
     ranges: u32,
     failed: bool,
-    /// Its system call flushes the device behind a durable write, or has to no longer.
+    /// Whether the flush that a system call makes behind its durable write was made, or is not due.
     has_flushed: bool,
 }
 
