@@ -21,6 +21,7 @@
 //! that wait counts: its latency begins when it was due. fio itself begins to count when the
 //! request has its place.
 
+mod batch;
 mod endings;
 mod leaped;
 mod load;
@@ -33,6 +34,7 @@ use crate::machine::{Issue, Machine, SimError};
 use crate::pace::{Flows, Pace, Pause};
 use crate::result::{JobOperations, MemberStatistics};
 use crate::steady::{Done, SteadyWatch};
+use batch::Flight;
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::{
@@ -76,6 +78,8 @@ struct Clone {
     /// The subject has it sleep with a request; turns that came meanwhile are
     /// counted.
     asleep: bool,
+    /// Requests that are handed over together, as far as they have not been.
+    batch: Vec<(IoUnit, usize)>,
     /// No new requests: the amount is done or the time is up.
     stopped: bool,
     /// Issuing is held back for a leap.
@@ -141,6 +145,7 @@ impl Clone {
             turns_owed: 0,
             turns_slept: 0,
             asleep: false,
+            batch: Vec::new(),
             stopped: false,
             held: false,
             era: 0,
@@ -225,21 +230,6 @@ impl Clone {
             .as_ref()
             .map_or(self.depth, |search| search.depth.depth())
     }
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Flight {
-    clone: usize,
-    issued: Nanos,
-    direction: Direction,
-    offset: Bytes,
-    bytes: Bytes,
-    /// The clone does nothing else meanwhile.
-    holds_up: bool,
-    /// The flight of the first range, and the ranges that have not ended, counted there.
-    first: usize,
-    ranges: u32,
-    failed: bool,
 }
 
 /// The jobs of a group while they run.
@@ -328,6 +318,7 @@ impl Jobs {
     /// The clone submits nothing more.
     fn stop(&mut self, machine: &mut Machine, index: usize) {
         self.clones[index].stopped = true;
+        self.commit(machine, index);
         self.take_notice(machine, index);
         self.end_if_drained(machine, index);
     }

@@ -121,7 +121,7 @@ pub struct Machine {
     pub(crate) leaped: Nanos,
     /// What steps found, on the way to the subject.
     answers: Vec<(StepId, StepResult)>,
-    processor: Option<Box<Processor>>,
+    pub(crate) processor: Option<Box<Processor>>,
     /// Where the time of requests goes, if somebody wants to know.
     pub(crate) explain: Option<Box<Explain>>,
     /// Events since the start, for the watcher.

@@ -35,7 +35,8 @@ impl Jobs {
 
     /// Holds back the lone clone: what is in flight completes, nothing new is
     /// issued.
-    pub(crate) fn hold(&mut self) {
+    pub(crate) fn hold(&mut self, machine: &mut Machine) {
+        self.commit(machine, 0);
         let clone = &mut self.clones[0];
         clone.held = true;
         clone.era += 1;

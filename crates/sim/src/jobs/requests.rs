@@ -1,6 +1,7 @@
 //! The requests of clones: handed over, answered, taken notice of and counted.
 
-use super::{Flight, Jobs};
+use super::Jobs;
+use super::batch::Flight;
 use crate::latency_target::Step;
 use crate::machine::Machine;
 use crate::pace::Pause;
@@ -53,6 +54,7 @@ impl Jobs {
             first: 0,
             ranges: 1 + u32::try_from(further.len()).unwrap_or(0),
             failed: false,
+            next: None,
         };
         let first = self.fly(flight);
         if let Some(flight) = &mut self.flights[first] {
@@ -63,7 +65,9 @@ impl Jobs {
             self.ended(machine, first);
             return;
         }
-        self.hand_over(machine, index, &unit, first);
+        if !self.keeps(machine, index, unit, first) {
+            self.hand_over(machine, index, &unit, first);
+        }
         for range in &further {
             let id = self.fly(Flight { first, ..flight });
             self.hand_over(machine, index, range, id);
@@ -85,7 +89,13 @@ impl Jobs {
     }
 
     /// Gives a request to the subject.
-    fn hand_over(&mut self, machine: &mut Machine, index: usize, unit: &IoUnit, id: usize) {
+    pub(super) fn hand_over(
+        &mut self,
+        machine: &mut Machine,
+        index: usize,
+        unit: &IoUnit,
+        id: usize,
+    ) {
         let process = u32::try_from(index).unwrap_or(u32::MAX);
         let durable = self.clones[index].job.sync_writes;
         // Requests smaller than a sector, or not on one, move whole sectors.

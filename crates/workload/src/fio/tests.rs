@@ -353,6 +353,24 @@ fn unlike_sizes_in_one_row_are_noted() {
 }
 
 #[test]
+fn requests_are_handed_over_one_by_one_or_as_many_as_are_told() {
+    let told = |options: &str| {
+        let file = read(&format!("[a]\nioengine=libaio\niodepth=8\n{options}"));
+        assert!(file.notes.is_empty(), "{options}");
+        file.groups[0].jobs[0].submit_batch
+    };
+    for (options, batch) in [
+        ("", 1),
+        ("iodepth_batch=4", 4),
+        ("iodepth_batch_submit=8", 8),
+        ("iodepth_batch=0", 8),
+        ("iodepth_batch=16", 8),
+    ] {
+        assert_eq!(told(options), batch, "{options}");
+    }
+}
+
+#[test]
 fn command_lines_share_the_options() {
     let line = "--rw=randread --bs 4k --iodepth=32 -ioengine=libaio --filesize=3t --offset=19m \
                 --runtime=60 --gtod_reduce=1 --direct=1 --thread";
