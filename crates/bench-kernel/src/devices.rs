@@ -421,7 +421,7 @@ mod tests {
         );
         let why = report(Outcome::GuestStuck, vec![]).why();
         assert!(
-            why.contains("after 40 s") && why.contains("no sign of life"),
+            why.contains("after 40 s") && why.contains("or for longer than `--patience`"),
             "{why}"
         );
     }
