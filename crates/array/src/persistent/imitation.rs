@@ -385,12 +385,7 @@ impl PersistentArray {
         let mut wakes_by_itself = self.daemon_at.is_some();
         if self.now >= self.daemon_ran + sleep {
             self.daemon_ran = self.now;
-            // md counts what is cleared with all members only (md-bitmap.c, `bitmap_endwrite`).
-            let events = match self.degraded {
-                true => intent.superblock().events_cleared,
-                false => self.array.events,
-            };
-            wakes_by_itself = intent.age_as_md(events);
+            wakes_by_itself = intent.age_as_md();
         }
         wakes_by_itself |= !intent.is_all_clean();
         self.daemon_at = wakes_by_itself.then_some(self.now + sleep);
@@ -445,9 +440,9 @@ impl PersistentArray {
     }
 
     /// The passes of the bitmap's daemon that a leap goes over. A bit that nobody writes to is gone
-    /// after two of them, and the third finds nothing left.
+    /// after two of them, the third writes its page, and the fourth finds nothing left.
     fn daemon_passes_until(&mut self, now: Nanos, out: &mut Outputs) {
-        for _ in 0..3 {
+        for _ in 0..4 {
             let due = self.daemon_at.filter(|_| self.pass.is_none());
             let Some(at) = due.filter(|at| *at <= now) else {
                 return;
