@@ -47,7 +47,7 @@ use crate::slab::Slab;
 use check::{Comparison, Question};
 use correct::Corrections;
 use door::Door;
-use plug::Plug;
+use plug::{Plug, stripe_of_discards};
 use raidlab_geometry::{Copies, CopyMap, Layout, Level, SlotSet};
 use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::VecDeque;
@@ -214,6 +214,7 @@ impl Array {
             .filter(|chunk| chunk.0 > 0);
         let has_copies = matches!(config.shape.level, Level::Raid1 | Level::Raid10);
         let orders_writes = has_copies && config.record_failures && recovery.threads.is_none();
+        let discards = recovery.threads.and(stripe_of_discards(&config.shape));
         let is_md0 = recovery.threads.is_some() && config.shape.level == Level::Raid0;
         let longest_piece = is_md0.then_some(config.shape.chunk);
         let limit = recovery.threads.map(|threads| {
@@ -249,7 +250,7 @@ impl Array {
             thread: SyncThread::default(),
             orders_writes,
             door: Door::default(),
-            plug: Plug::new(md.plug_begins_with_oldest),
+            plug: Plug::new(md.plug_begins_with_oldest, discards),
             senders: Senders::new(limit),
             now: Nanos::ZERO,
         })

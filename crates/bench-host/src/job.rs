@@ -364,10 +364,15 @@ fn rows(
     template.sync_percent_start = percent(before.status.as_ref());
     template.sync_percent_end = percent(after.status.as_ref());
     template.members = members::of(session, job, before, after);
+    template.block_size_bytes = 0;
     let mut rows = import::rows(result, &template);
     for row in &mut rows {
         if let Some(op) = invocation.operation {
             row.op = op;
+        }
+        // Where the tool does not tell: its requests differ in size, or it counts flushes.
+        if row.block_size_bytes == 0 {
+            row.block_size_bytes = job.block_size(row.op).0;
         }
         if let Some(round) = round {
             let round = format!("round {round:02}");

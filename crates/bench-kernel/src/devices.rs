@@ -296,8 +296,8 @@ impl Report {
                 owing(unanswered)
             ),
             Outcome::GuestStuck => format!(
-                "after {at} s of virtual time the guest gave no sign of life any more: a program \
-                 in it computes without end, which takes no virtual time"
+                "after {at} s of virtual time the guest gave no sign of life any more: it computes \
+                 without end, or for longer than `--patience` says, which takes no virtual time"
             ),
             Outcome::TimeLimit => format!(
                 "after {at} s of virtual time, more than its steps may take, the experiment has \
@@ -421,7 +421,7 @@ mod tests {
         );
         let why = report(Outcome::GuestStuck, vec![]).why();
         assert!(
-            why.contains("after 40 s") && why.contains("no sign of life"),
+            why.contains("after 40 s") && why.contains("or for longer than `--patience`"),
             "{why}"
         );
     }

@@ -243,9 +243,19 @@ pub enum CreateError {
     /// A chunk size that no bitmap can have.
     #[error("a bitmap has chunks of a power of two from 4 KiB to 2 GiB, not of {0}")]
     BitmapChunk(Bytes),
-    /// No room for a bitmap, or for one with such small chunks.
-    #[error("there is no room for a bitmap, or for one with so small chunks")]
+    /// No room for a bitmap.
+    #[error("there is no room for a bitmap")]
     BitmapRoom,
+    /// No room for a bitmap with so small chunks.
+    #[error(
+        "there is no room for a bitmap with chunks of {chunk}: the smallest that fit are {fits}"
+    )]
+    BitmapChunkRoom {
+        /// The chunk that was asked for, in bytes.
+        chunk: Bytes,
+        /// The smallest chunk for which there is room, in bytes.
+        fits: Bytes,
+    },
     /// The bitmap cannot be made.
     #[error("the bitmap cannot be made")]
     Bitmap(#[from] BitmapError),
@@ -426,7 +436,22 @@ fn choose_bitmap(
         }
         BitmapChoice::External(wished) => Some(wished.unwrap_or_else(|| external_chunk(sync_size))),
     };
-    let chunk = chunk.ok_or(CreateError::BitmapRoom)?;
+    let chunk = chunk.ok_or_else(|| no_room(spec, sync_size, used_size))?;
     let superblock = BitmapSuperblock::new(spec.array_uuid, sync_size, chunk);
     Ok(Some(Bitmap::new(superblock, true)?))
+}
+
+/// Why there is no bitmap on the members.
+fn no_room(spec: &CreateSpec, sync_size: Sectors, used_size: Sectors) -> CreateError {
+    let BitmapChoice::Internal(Some(chunk)) = spec.bitmap else {
+        return CreateError::BitmapRoom;
+    };
+    let room = space::bitmap_room(spec, used_size);
+    let larger = (1..32).map(|doublings| Bytes(chunk.0 << doublings));
+    let fits = larger
+        .take_while(|size| size.0 < 1 << 32)
+        .find(|&size| internal_chunk(sync_size, room, Some(size)).is_some());
+    fits.map_or(CreateError::BitmapRoom, |fits| {
+        CreateError::BitmapChunkRoom { chunk, fits }
+    })
 }

@@ -20,6 +20,7 @@
 //! that wait counts: its latency begins when it was due. fio itself begins to count when the
 //! request has its place.
 
+mod batch;
 mod endings;
 mod leaped;
 mod load;
@@ -32,6 +33,7 @@ use crate::machine::{Issue, Machine, SimError};
 use crate::pace::{Flows, Pace, Pause};
 use crate::result::{JobOperations, MemberStatistics};
 use crate::steady::{Done, SteadyWatch};
+use batch::Flight;
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::{
@@ -75,6 +77,8 @@ struct Clone {
     asleep: bool,
     /// The write, by its number, that is durable and whose system call has yet to flush.
     owes_flush: Option<usize>,
+    /// Requests that are handed over together, as far as they have not been.
+    batch: Vec<(IoUnit, usize)>,
     /// Whether the clone makes no new requests: the amount is done or the time is up.
     stopped: bool,
     /// Whether issuing is held back for a leap.
@@ -141,6 +145,7 @@ impl Clone {
             turns_owed: 0,
             turns_slept: 0,
             asleep: false,
+            batch: Vec::new(),
             stopped: false,
             held: false,
             era: 0,
@@ -226,23 +231,6 @@ impl Clone {
             .as_ref()
             .map_or(self.depth, |search| search.depth.depth())
     }
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Flight {
-    clone: usize,
-    issued: Nanos,
-    direction: Direction,
-    offset: Bytes,
-    bytes: Bytes,
-    /// Whether the clone does nothing else meanwhile.
-    holds_up: bool,
-    /// The flight of the first range, and the number of ranges that have not ended, counted there.
-    first: usize,
-    ranges: u32,
-    failed: bool,
-    /// Whether the flush that a system call makes behind its durable write was made, or is not due.
-    has_flushed: bool,
 }
 
 /// The jobs of a group while they run.
@@ -331,6 +319,7 @@ impl Jobs {
     /// Stops a clone, which submits nothing more.
     fn stop(&mut self, machine: &mut Machine, index: usize) {
         self.clones[index].stopped = true;
+        self.commit(machine, index);
         self.take_notice(machine, index);
         self.end_if_drained(machine, index);
     }

@@ -181,7 +181,7 @@ impl Machine {
             .zip(&sample.members)
             .map(|(now, before)| now.since(*before))
             .collect();
-        jobs.hold();
+        jobs.hold(self);
         if self.drain(Some(jobs), Nanos::MAX, watch)? && sampled_place > 0 {
             let (_, from, left) = jobs
                 .lone_sequential()

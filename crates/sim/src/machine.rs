@@ -120,7 +120,7 @@ pub struct Machine {
     pub(crate) leaped: Nanos,
     /// Results of steps, on the way to the subject.
     answers: Vec<(StepId, StepResult)>,
-    processor: Option<Box<Processor>>,
+    pub(crate) processor: Option<Box<Processor>>,
     /// The account of where the time of requests goes, if it was asked for.
     pub(crate) explain: Option<Box<Explain>>,
     /// The number of events since the start, for the watcher.

@@ -120,6 +120,9 @@ pub struct JobSpec {
     /// was reached (fio `iodepth_low`, `iodepth_batch_complete_min`); `None`: as soon as
     /// one has completed.
     pub refill_at: Option<u32>,
+    /// Reads and writes that a clone hands over together at most, at least 1 (fio
+    /// `iodepth_batch`); counts only with [`Engine::Libaio`].
+    pub submit_batch: u32,
     /// The reading back of written data.
     pub verify: Option<Verify>,
     /// The latency target that its depth follows.
@@ -199,6 +202,7 @@ impl Default for JobSpec {
             start_delay: Nanos::ZERO,
             wait_for: None,
             refill_at: None,
+            submit_batch: 1,
             verify: None,
             latency_target: None,
             steady_state: None,

@@ -18,7 +18,8 @@
 use super::{Array, Command, Role};
 use crate::recovery::{MdRules, is_plug_full, tried_in_plug};
 use crate::request::{CommandId, MemberCommand, Operation, Outputs, Purpose, Sender, Slot};
-use raidlab_units::Sectors;
+use raidlab_geometry::{Layout, Level, Shape};
+use raidlab_units::{Sectors, Span};
 use std::collections::BTreeMap;
 
 /// The plug that a command is in.
@@ -51,11 +52,34 @@ pub(super) struct Plug {
     open: [Vec<CommandId>; 3],
     /// The merged commands, by the command that they are part of.
     parts: BTreeMap<CommandId, Vec<Command>>,
+    /// Of how many sectors of the array a discard's part on a member is one command.
+    stripe: Option<Sectors>,
+}
+
+/// The longest discard of Linux: a bio counts its bytes in 32 bits.
+const LONGEST_DISCARD: Sectors = Sectors((1 << 23) - 1);
+
+/// md puts together what a discard has on each member: all of it on RAID 0 (drivers/md/raid0.c,
+/// `raid0_handle_discard`), its whole stripes on RAID 10 if it has the length of two (raid10.c,
+/// `raid10_handle_discard`).
+pub(super) fn stripe_of_discards(shape: &Shape) -> Option<Sectors> {
+    match (shape.level, shape.layout) {
+        (Level::Raid0, _) => Some(Sectors(1)),
+        (Level::Raid10, Layout::Copies(copies)) => {
+            let (members, near) = (
+                shape.member_sizes.len() as u64,
+                u64::from(copies.near.max(1)),
+            );
+            Some(shape.chunk * (members / near + members % near))
+        }
+        _ => None,
+    }
 }
 
 impl Plug {
-    pub(super) const fn new(begins_with_oldest: bool) -> Self {
+    pub(super) const fn new(begins_with_oldest: bool, stripe: Option<Sectors>) -> Self {
         Self {
+            stripe,
             begins_with_oldest,
             open: [const { Vec::new() }; 3],
             parts: BTreeMap::new(),
@@ -74,7 +98,13 @@ impl Plug {
         let plugged = out.commands.iter_mut();
         let mut plugged: Vec<_> = plugged.filter(|it| open.contains(&it.id)).collect();
         let slots = plugged.iter().map(|it| it.slot);
-        if let Some(at) = tried_in_plug(slots, command.slot, self.begins_with_oldest) {
+        let tried = match (command.operation, self.stripe) {
+            (Operation::Discard, Some(_)) => plugged
+                .iter()
+                .rposition(|it| it.slot == command.slot && it.start + it.count == command.start),
+            _ => tried_in_plug(slots, command.slot, self.begins_with_oldest),
+        };
+        if let Some(at) = tried {
             let other = &mut plugged[at];
             let after = other.start + other.count == command.start;
             let before = command.start + command.count == other.start;
@@ -130,6 +160,9 @@ impl Array {
         if command.purpose == Purpose::Sync {
             return self.recovery.plugged_command();
         }
+        if let Some(longest) = self.longest_discard(command, role) {
+            return Some(longest);
+        }
         // Commands of the array's thread are not in the process's plug.
         let is_sent = matches!(command.sender, Sender::Process(_));
         let request = match role {
@@ -147,6 +180,25 @@ impl Array {
             false => config.rules().plugs_requests,
         };
         (plugs && !goes_alone).then_some(self.maximum_request)
+    }
+
+    /// How long a discard may become that md puts together.
+    fn longest_discard(&self, command: &MemberCommand, role: Role) -> Option<Sectors> {
+        let (Operation::Discard, Role::Write { piece }) = (command.operation, role) else {
+            return None;
+        };
+        let (stripe, piece) = (self.plug.stripe?.0, self.pieces.get(piece));
+        let request = self.requests.get(piece.request).request;
+        let end = (request.start + request.count).0 / stripe * stripe;
+        let start = Sectors(request.start.0.next_multiple_of(stripe));
+        let whole = Span {
+            start,
+            end: Sectors(end),
+        };
+        let is_whole = request.count.0 >= 2 * stripe
+            && whole.start <= piece.range.start
+            && piece.range.end <= whole.end;
+        is_whole.then_some(LONGEST_DISCARD)
     }
 
     /// Returns [`Self::longest_plugged`] for a command that is sent now, by a sender that is awake.
@@ -168,7 +220,7 @@ impl Array {
     ) {
         let (plug, sender) = (Plugged::of(&sent), sent.sender);
         if let Some(longest) = longest {
-            if self.plug.is_full(plug, out) {
+            if longest != LONGEST_DISCARD && self.plug.is_full(plug, out) {
                 self.unplug(plug, longest, out);
             }
             self.plug.holds(&sent);
@@ -276,7 +328,7 @@ mod tests {
 
     /// Two commands for member 0 and then one for member 1 are in the plug.
     fn filled(begins_with_oldest: bool, first: u64) -> (Plug, Outputs) {
-        let (mut plug, mut out) = (Plug::new(begins_with_oldest), Outputs::default());
+        let (mut plug, mut out) = (Plug::new(begins_with_oldest, None), Outputs::default());
         for (sent, _) in [
             command(1, 0, 0, first),
             command(2, 0, 1000, 8),

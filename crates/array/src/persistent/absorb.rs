@@ -265,8 +265,12 @@ impl PersistentArray {
                     Err(RequestError::NoMember | RequestError::Failed)
                 );
             let lacks = self.keeps_bits_of(&tracked);
+            let all_have = self.imitates_md && !self.degraded && finished.result.is_ok();
             if let Some(intent) = self.intent.as_mut().filter(|_| tracked.is_marked) {
                 intent.end(tracked.chunks, differs || lacks);
+                if all_have {
+                    intent.all_have_as_md(self.array.events);
+                }
             }
             if differs {
                 self.out_of_sync(tracked.span);

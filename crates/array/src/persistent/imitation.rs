@@ -382,13 +382,7 @@ impl PersistentArray {
         let mut wakes_by_itself = self.daemon_at.is_some();
         if self.now >= self.daemon_ran + sleep {
             self.daemon_ran = self.now;
-            // md advances `events_cleared` only while all members are
-            // present (md-bitmap.c, `bitmap_endwrite`).
-            let events = match self.degraded {
-                true => intent.superblock().events_cleared,
-                false => self.array.events,
-            };
-            wakes_by_itself = intent.age_as_md(events);
+            wakes_by_itself = intent.age_as_md();
         }
         wakes_by_itself |= !intent.is_all_clean();
         self.daemon_at = wakes_by_itself.then_some(self.now + sleep);
@@ -442,10 +436,10 @@ impl PersistentArray {
         self.pump(out);
     }
 
-    /// Runs the passes of the bitmap's daemon that a leap skips. A bit without further writes is
-    /// gone after two of them, and the third finds nothing left.
+    /// The passes of the bitmap's daemon that a leap goes over. A bit that nobody writes to is gone
+    /// after two of them, the third writes its page, and the fourth finds nothing left.
     fn daemon_passes_until(&mut self, now: Nanos, out: &mut Outputs) {
-        for _ in 0..3 {
+        for _ in 0..4 {
             let due = self.daemon_at.filter(|_| self.pass.is_none());
             let Some(at) = due.filter(|at| *at <= now) else {
                 return;

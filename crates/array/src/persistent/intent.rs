@@ -45,6 +45,11 @@ pub(super) struct Intent {
     /// Pages of the bitmap that are being written.
     sending: BTreeSet<usize>,
     set_count: u64,
+    /// Pages with bits that md's thread has cleared, which it writes in its next turn
+    /// (`BITMAP_PAGE_PENDING`).
+    pending: BTreeSet<usize>,
+    /// md's thread writes the page with the superblock in its next turn (`need_sync`).
+    header_is_due: bool,
     /// md's `allclean`: whether nothing has been written since bits aged last, and no set bit
     /// may be cleared.
     all_clean: bool,
@@ -72,6 +77,8 @@ impl Intent {
             wanted: BTreeSet::new(),
             lazy: BTreeSet::new(),
             sending: BTreeSet::new(),
+            pending: BTreeSet::new(),
+            header_is_due: false,
             set_count,
             all_clean: false,
         };
@@ -224,12 +231,40 @@ impl Intent {
         }
     }
 
-    /// Runs [`Self::age`] when md's thread finds it due. Returns whether the thread will wake by
-    /// itself: not if nothing was written since the last time.
-    pub(super) fn age_as_md(&mut self, events: u64) -> bool {
+    /// A write has ended on all members. md's bitmap tells up to which of the array's `events`
+    /// that was so, in the first page that its thread writes then (drivers/md/md-bitmap.c,
+    /// `bitmap_endwrite`).
+    pub(super) const fn all_have_as_md(&mut self, events: u64) {
+        if self.bitmap.superblock.events_cleared < events {
+            self.bitmap.superblock.events_cleared = events;
+            self.header_is_due = true;
+        }
+    }
+
+    /// [`Self::age`] when md's thread finds it due. Returns whether the thread will wake
+    /// by itself: not if nothing was written since the last time. A page whose bits are
+    /// cleared now is written now if that has to be, and else the next time (`bitmap_daemon_work`
+    /// and `md_bitmap_file_clear_bit`).
+    pub(super) fn age_as_md(&mut self) -> bool {
         let was_clean = std::mem::replace(&mut self.all_clean, true);
         if !was_clean {
-            self.age(events);
+            self.lazy.append(&mut self.pending);
+            if std::mem::take(&mut self.header_is_due) {
+                self.lazy.insert(0);
+            }
+            let now = self.lazy.clone();
+            self.age(self.bitmap.superblock.events_cleared);
+            self.pending = &self.lazy - &now;
+            self.lazy = now;
+            for page in self.pending.clone() {
+                // A write there has the page written anew.
+                let chunks = self.chunks_of_page(page);
+                let cleared = self.chunks[chunks].iter_mut();
+                cleared
+                    .filter(|flags| **flags & SET == 0)
+                    .for_each(|flags| *flags &= !(SENT | DURABLE));
+            }
+            self.all_clean &= self.pending.is_empty();
         }
         !was_clean
     }
@@ -317,6 +352,7 @@ impl Intent {
         let mut runs: Vec<(usize, Vec<u8>)> = Vec::new();
         for &page in pages {
             self.lazy.remove(&page);
+            self.pending.remove(&page);
             self.encode(page);
             let bytes = self.bitmap.page(page);
             match runs.last_mut() {

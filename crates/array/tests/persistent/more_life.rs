@@ -329,6 +329,26 @@ fn mds_bits_grow_older_while_its_thread_is_woken() {
     }
 }
 
+/// Linux drivers/md/md-bitmap.c, `bitmap_endwrite` and `bitmap_daemon_work`: the first pass writes
+/// up to which event all members have all writes, and a bit that the second one clears is written
+/// by the third if nothing else has its page written.
+#[test]
+fn md_writes_a_cleared_bit_a_pass_later_and_the_events_a_pass_earlier() {
+    for (imitates_md, mut world) in ours_and_mds() {
+        let told = |world: &World| {
+            let bitmap = world.disks[&0].metadata().bitmap.unwrap();
+            (bitmap.test(0), bitmap.superblock.events_cleared > 0)
+        };
+        world.write(0, 8, 1);
+        world.run_for(Nanos::from_secs(7));
+        assert_eq!(told(&world), (true, imitates_md), "after 7 s");
+        world.run_for(Nanos::from_secs(5));
+        assert_eq!(told(&world), (imitates_md, true), "after 12 s");
+        world.run_for(Nanos::from_secs(5));
+        assert_eq!(told(&world), (false, true), "after 17 s");
+    }
+}
+
 /// Linux drivers/md/raid1.c, `raid1_unplug`: each process waits for its own bits.
 #[test]
 fn with_md_a_write_whose_bits_are_set_passes_one_that_waits() {

@@ -101,13 +101,14 @@ const TAKEN: [&str; 6] = ["fail", "remove", "insert", "add", "re-add", "replace"
 /// did not write down what their suites did.
 fn declared(case: &Case<'_>, row: &Measurement, kinds: &[&str], allowed: &str) -> bool {
     let untold = row.bench == "model" && case.flag(row, allowed).is_none();
+    let end = row.started_ns.saturating_add(row.runtime_ns);
     untold
         || is_unsettled(&row.class)
         || case.flag(row, allowed) == Some(true)
         || case.happened(row, kinds)
         || case
             .commands(row)
-            .any(|command| takes_out(&command.command))
+            .any(|command| command.at_ns <= end && takes_out(&command.command))
 }
 
 /// mdadm's words for member operations, beside those that other tools have too.

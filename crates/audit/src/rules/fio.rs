@@ -1,5 +1,6 @@
 //! Side effects of fio's options.
 
+use super::told::waits_by_intent;
 use crate::case::Case;
 use crate::devices::{honours_direct, is_direct, is_random, reports_options, system, tool};
 use crate::finding::Ruling;
@@ -111,9 +112,9 @@ fn depth_ignored(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opt
         return None;
     }
     let option = |name: &str| option_of(case, row, name);
-    let asked = case
-        .text(row, &fact::option("iodepth", fact::outcome::ASKED))
-        .or_else(|| option("iodepth"));
+    // Of several jobs the levels and the options are the first one's, and what was asked is not.
+    let asked = option("iodepth")
+        .or_else(|| case.text(row, &fact::option("iodepth", fact::outcome::ASKED)));
     let alone = case.number(row, &fact::fio_depth_level("1"));
     let engine = option("ioengine");
     let known = alone.is_some() || engine.is_some();
@@ -124,6 +125,9 @@ fn depth_ignored(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opt
         return Some(());
     }
     if alone.is_some_and(|percent| percent >= 99.0) {
+        if waits_by_intent(case, row) {
+            return Some(());
+        }
         let text = format!(
             "depth {asked} asked, {:.0} % of I/Os were alone",
             alone.unwrap_or(0.0)

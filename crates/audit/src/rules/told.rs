@@ -69,6 +69,14 @@ const WAITS: &str = "rate rate_iops thinktime flow latency_target iodepth_low io
     iodepth_batch_complete_min serialize_overlap fsync fdatasync sync_file_range end_fsync \
     fsync_on_close verify do_verify zonemode";
 
+/// Whether the job was told something that keeps requests from being sent, or waits beside them.
+pub(super) fn waits_by_intent(case: &Case<'_>, row: &Measurement) -> bool {
+    WAITS.split_whitespace().any(|name| {
+        let value = case.text(row, &fact::fio_option(name));
+        value.is_some_and(|value| !matches!(value, "0" | "none"))
+    })
+}
+
 fn depth_by_latency(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
     let had = ruling.need(case.number(row, fact::FIO_IN_FLIGHT), "latencies")?;
     let asked = case.number(row, fact::FIO_ASKED_IN_FLIGHT);
@@ -88,17 +96,13 @@ fn depth_by_latency(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
         ruling.scope(Fatal, Scope::of(row), text);
         return Some(());
     }
-    let waits = |name: &str| {
-        let value = case.text(row, &fact::fio_option(name));
-        value.is_some_and(|value| !matches!(value, "0" | "none"))
-    };
     let alone = case.number(row, &fact::fio_depth_level("1"));
     let refused = asked > 1.0 && alone.is_some_and(|percent| percent >= 99.0);
     let clones = case.number(row, fact::FIO_JOBS).unwrap_or(1.0);
     // Clones that have finished their size wait for the others.
     let uneven = clones > 1.0 && case.flag(row, &fact::fio_option("time_based")) != Some(true);
     let straight = is_direct(case, row) == Some(true) && reports_options(case, row);
-    let may = !straight || refused || uneven || WAITS.split_whitespace().any(waits);
+    let may = !straight || refused || uneven || waits_by_intent(case, row);
     if had < 0.5 * asked && !may && row.runtime_ns >= 1_000_000_000 {
         ruling.scope(Warning, Scope::of(row), text);
     }

@@ -20,6 +20,11 @@ fn state() -> Vec<Pair> {
             ..row(Read)
         }])
     };
+    let put_back = |at_ns| {
+        let mut lab = states("[U_]").command("mdadm /dev/md0 --add /dev/sdb1", 0, "");
+        lab.commands[0].at_ns = at_ns;
+        lab
+    };
     let copied = |bytes: &str| {
         Lab::of([row(Read)])
             .fact(fact::SYNC_COPIED_BYTES, bytes)
@@ -87,6 +92,8 @@ fn state() -> Vec<Pair> {
             states("[U_]"),
             states("[U_]").event("remove", 0),
         ),
+        // A member that is put back behind the job tells nothing of it.
+        pair("A2", Fatal, put_back(u64::MAX), put_back(0)),
         pair(
             "A3",
             Note,

@@ -31,6 +31,8 @@ fn options() -> Vec<Pair> {
             .cell_fact(0, "option.iodepth.asked", "32", "")
             .fact(&fact::fio_depth_level("1"), alone)
     };
+    // The first of several jobs asks for depth 1, and the last for 32.
+    let of_several = || option(depth("100.0"), "iodepth", "1");
     let engine = |name: &str| {
         option(
             option(Lab::of([row(Read)]), "iodepth", "8"),
@@ -99,6 +101,13 @@ fn options() -> Vec<Pair> {
             timed(4036, 60.4),
         ),
         pair("T2", Fatal, depth("100.0"), depth("0.1")),
+        pair("T2", Fatal, depth("100.0"), of_several()),
+        pair(
+            "T2",
+            Fatal,
+            depth("100.0"),
+            option(depth("100.0"), "rate", "3m"),
+        ),
         pair("T2", Fatal, engine("psync"), engine("libaio")),
         pair("T2", Note, threads("32"), threads("1")),
         pair("T3", Warning, maps("tausworthe"), maps("lfsr")),

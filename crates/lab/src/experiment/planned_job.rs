@@ -69,6 +69,25 @@ impl PlannedJob {
         operations
     }
 
+    /// Bytes of a request in the row of `op`, the smallest of the first job that does it: for
+    /// flushes of one that writes, and what is read back has the size with which it was written.
+    /// 0 where that is not known.
+    #[must_use]
+    pub fn block_size(&self, op: Operation) -> Bytes {
+        let size = |job: &JobSpec| {
+            let pattern = job.pattern;
+            let direction = match op {
+                Operation::Read if pattern.reads() => 0,
+                Operation::Read if job.verify.is_some() => 1,
+                Operation::Write | Operation::Sync if pattern.writes() => 1,
+                Operation::Trim if pattern.trims() => 2,
+                _ => return None,
+            };
+            Some(job.least(direction))
+        };
+        self.jobs().iter().find_map(size).unwrap_or(Bytes(0))
+    }
+
     /// The cell that the job fills.
     #[must_use]
     pub fn cell(&self, experiment: &Experiment) -> Cell {
@@ -86,13 +105,12 @@ impl PlannedJob {
     /// is known before it runs; the bench fills in what it measured.
     #[must_use]
     pub fn row(&self, experiment: &Experiment, bench: &str, op: Operation) -> Measurement {
-        let block = self.jobs().first().map_or(Bytes(0), |job| job.block_size);
         Measurement {
             job: self.name.clone(),
             job_title: self.title.clone(),
             class: self.class.clone(),
             op,
-            block_size_bytes: block.0,
+            block_size_bytes: self.block_size(op).0,
             queue_depth: self.queue_depth(),
             streams: self.streams(),
             role: Role::Predicted,

@@ -60,6 +60,41 @@ fn a_queue_is_asynchronous_on_linux_and_threads_on_freebsd() {
     }
 }
 
+/// A row of reads had the size of the writer before it.
+#[test]
+fn a_row_has_the_size_of_its_own_operation() {
+    let sizes = |fio: &str| {
+        let text = format!(
+            r#"schema = 1
+name = "own"
+title = "One of one's own"
+description = ""
+source = "here"
+disks = ["a"]
+subjects = ["disk"]
+
+[[step]]
+job = "sizes"
+title = "sizes"
+class = "sizes"
+fio = [{fio}]
+"#
+        );
+        let suite = Suite::parse("own.toml", &text, Path::new("")).expect("valid");
+        let experiment = suite.experiments(&suite.subjects, &Choices::default());
+        let job = job(&experiment[0], "sizes");
+        let rows = job.operations().into_iter();
+        rows.map(|op| job.row(&experiment[0], "model", op).block_size_bytes >> 10)
+            .collect::<Vec<_>>()
+    };
+    let beside = r#""--rw=randwrite --bs=4k --fsync=1", "--rw=randread --bs=64k""#;
+    assert_eq!(sizes(beside), [64, 4, 4]);
+    assert_eq!(sizes(r#""--rw=randrw --bs=16k,32k""#), [16, 32]);
+    assert_eq!(sizes(r#""--rw=randtrimwrite --bs=4k,8k,16k""#), [8, 16]);
+    let read_back = r#""--rw=write --bs=4k,8k --verify=crc32c""#;
+    assert_eq!(sizes(read_back), [8, 8]);
+}
+
 #[test]
 fn a_single_disk_stops_before_the_first_event() {
     let disk = experiment("disk");

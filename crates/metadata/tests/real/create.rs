@@ -257,10 +257,16 @@ fn what_a_level_cannot_bear_is_refused() {
     ));
     let mut bitmap = spec(Version::V1_2, Level::Raid1, 2);
     bitmap.bitmap = BitmapChoice::Internal(Some(Bytes(4096)));
-    assert!(matches!(
-        refused(&bitmap, &[4096; 2]),
-        CreateError::BitmapRoom
-    ));
+    let error = refused(&bitmap, &[4096; 2]);
+    let CreateError::BitmapChunkRoom { chunk, fits } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(chunk, Bytes(4096));
+    let mut planned = |chunk: Bytes| {
+        bitmap.bitmap = BitmapChoice::Internal(Some(chunk));
+        plan(&bitmap, &members(&[4096; 2])).is_ok()
+    };
+    assert_eq!([Bytes(fits.0 / 2), fits].map(&mut planned), [false, true]);
     for chunk in [512, 3 << 10, 4 << 30].map(Bytes) {
         for choice in [BitmapChoice::Internal, BitmapChoice::External] {
             bitmap.bitmap = choice(Some(chunk));

@@ -34,7 +34,8 @@ impl Jobs {
     }
 
     /// Holds back the lone clone: its requests in flight complete, nothing new is issued.
-    pub(crate) fn hold(&mut self) {
+    pub(crate) fn hold(&mut self, machine: &mut Machine) {
+        self.commit(machine, 0);
         let clone = &mut self.clones[0];
         clone.held = true;
         clone.era += 1;

@@ -19,7 +19,12 @@ impl Load for Jobs {
         if issue.era != clone.era {
             return;
         }
+        let kept = clone.batch.len();
         self.turn(machine, index);
+        if self.clones[index].batch.len() <= kept {
+            // It has to wait for something.
+            self.commit(machine, index);
+        }
         let clone = &mut self.clones[index];
         if clone.turns_slept > 0 && !clone.pace.is_paused(machine.now) {
             clone.turns_slept -= 1;
@@ -38,27 +43,9 @@ impl Load for Jobs {
         id: RequestId,
         result: Result<(), RequestError>,
     ) -> Result<(), SimError> {
-        let id = usize::try_from(id.0).unwrap_or(usize::MAX);
-        let Some(range) = self.flights.get(id).copied().flatten() else {
-            return result.map_err(SimError::Request);
-        };
-        if let Err(error) = result {
-            let tolerates = self.clones[range.clone].job.tolerates_errors;
-            // fio counts a flush among the writes.
-            if !tolerates[range.direction.index().unwrap_or(1)] {
-                return Err(SimError::Request(error));
-            }
-        }
-        if range.first != id {
-            self.flights[id] = None;
-            self.free.push(id);
-        }
-        if let Some(flight) = &mut self.flights[range.first] {
-            flight.failed |= result.is_err();
-            flight.ranges -= 1;
-            if flight.ranges == 0 {
-                self.ended(machine, range.first);
-            }
+        let mut next = Some(usize::try_from(id.0).unwrap_or(usize::MAX));
+        while let Some(id) = next {
+            next = self.answered(machine, id, result)?;
         }
         Ok(())
     }
@@ -82,6 +69,37 @@ impl Load for Jobs {
 }
 
 impl Jobs {
+    /// A flight, or a range of one, has its answer; the next one that has the same.
+    fn answered(
+        &mut self,
+        machine: &mut Machine,
+        id: usize,
+        result: Result<(), RequestError>,
+    ) -> Result<Option<usize>, SimError> {
+        let Some(range) = self.flights.get(id).copied().flatten() else {
+            return result.map(|()| None).map_err(SimError::Request);
+        };
+        if let Err(error) = result {
+            let tolerates = self.clones[range.clone].job.tolerates_errors;
+            // fio counts a flush among the writes.
+            if !tolerates[range.direction.index().unwrap_or(1)] {
+                return Err(SimError::Request(error));
+            }
+        }
+        if range.first != id {
+            self.flights[id] = None;
+            self.free.push(id);
+        }
+        if let Some(flight) = &mut self.flights[range.first] {
+            flight.failed |= result.is_err();
+            flight.ranges -= 1;
+            if flight.ranges == 0 {
+                self.ended(machine, range.first);
+            }
+        }
+        Ok(range.next)
+    }
+
     /// Takes one turn of a clone that is there.
     fn turn(&mut self, machine: &mut Machine, index: usize) {
         let now = machine.now;

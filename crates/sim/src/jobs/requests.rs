@@ -1,6 +1,7 @@
 //! The requests of clones: handed over, answered, taken notice of and counted.
 
-use super::{Flight, Jobs};
+use super::Jobs;
+use super::batch::Flight;
 use crate::latency_target::Step;
 use crate::machine::Machine;
 use crate::pace::Pause;
@@ -57,6 +58,7 @@ impl Jobs {
                 || clone.job.engine != Engine::Sync
                 || unit.direction != Direction::Write
                 || !machine.host.flush_after_sync,
+            next: None,
         };
         let first = self.fly(flight);
         if let Some(flight) = &mut self.flights[first] {
@@ -67,7 +69,9 @@ impl Jobs {
             self.ended(machine, first);
             return;
         }
-        self.hand_over(machine, index, &unit, first);
+        if !self.keeps(machine, index, unit, first) {
+            self.hand_over(machine, index, &unit, first);
+        }
         for range in &further {
             let id = self.fly(Flight { first, ..flight });
             self.hand_over(machine, index, range, id);
@@ -89,7 +93,13 @@ impl Jobs {
     }
 
     /// Gives a request to the subject.
-    fn hand_over(&mut self, machine: &mut Machine, index: usize, unit: &IoUnit, id: usize) {
+    pub(super) fn hand_over(
+        &mut self,
+        machine: &mut Machine,
+        index: usize,
+        unit: &IoUnit,
+        id: usize,
+    ) {
         let process = u32::try_from(index).unwrap_or(u32::MAX);
         let durable = self.clones[index].job.sync_writes;
         // Requests smaller than a sector, or not on one, move whole sectors.
@@ -134,6 +144,7 @@ impl Jobs {
         if !flight.has_flushed && !flight.failed {
             flight.has_flushed = true;
             flight.ranges = 1;
+            flight.next = None;
             self.flights[id] = Some(flight);
             let clone = &mut self.clones[flight.clone];
             clone.owes_flush = Some(id);

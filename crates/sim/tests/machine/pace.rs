@@ -1,7 +1,7 @@
 //! What holds jobs back: rates, pauses, batches, shares and each other.
 
 use crate::bench::{Bench, group, random, sequential, timed};
-use raidlab_sim::JobResult;
+use raidlab_sim::{JobResult, MemberStatistics};
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::{
     ArrivalProcess, Direction, Engine, ExitWhat, FioJobs, Flow, JobGroup, JobSpec, Pattern,
@@ -279,6 +279,34 @@ fn batches_of_completions_leave_the_drive_less_to_choose_from() {
     };
     let (full, batched) = (deep(None), deep(Some(1)));
     assert!(batched * 10 < full * 9, "{batched} {full}");
+}
+
+/// What more than two requests that are submitted together have side by side is one command.
+#[test]
+fn neighbours_that_are_handed_over_together_are_one_command() {
+    let commands = |pattern, batch: u32, refill_at| {
+        let result = run(JobSpec {
+            engine: Engine::Libaio,
+            io_depth: 32,
+            block_size: Bytes(4096),
+            submit_batch: batch,
+            refill_at,
+            ..sequential(pattern, 4 * MIB)
+        });
+        let (reads, writes) = (result.reads().ios, result.writes().ios);
+        assert_eq!(reads + writes, 1024, "{pattern:?} {batch}");
+        // Each write is one of both members.
+        let commands = |member: &MemberStatistics| 2 * member.read_ios + member.write_ios;
+        result.members.iter().map(commands).sum::<u64>() / 2
+    };
+    for pattern in [Pattern::Read, Pattern::Write] {
+        assert_eq!(commands(pattern, 1, Some(16)), 1024);
+        assert_eq!(commands(pattern, 2, Some(16)), 1024);
+        assert_eq!(commands(pattern, 16, Some(16)), 64);
+        // fio does not wait for a full batch where it has nothing else to do.
+        let commands = commands(pattern, 24, Some(16));
+        assert!((43..=64).contains(&commands), "{commands}");
+    }
 }
 
 #[test]

@@ -11,6 +11,9 @@ use raidlab_units::{parse_bytes, parse_duration};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+/// How the names of shares begin that say how many I/Os were in flight.
+const LEVEL: &str = "iodepth_level ";
+
 /// Adds the facts from fio's options and its count of jobs.
 pub(super) fn of_options(result: &ToolResult, all: &mut Facts) {
     all_clones(result, all);
@@ -18,6 +21,7 @@ pub(super) fn of_options(result: &ToolResult, all: &mut Facts) {
     run_times(result, all);
     working_set(result, all);
     printed_rates(result, all);
+    levels(result, all);
     under_way::add(result, all);
     for why in contradictions(result) {
         all.add(fact::CONTRADICTION, &why, "");
@@ -107,6 +111,20 @@ fn working_set(result: &ToolResult, all: &mut Facts) {
     }
 }
 
+/// Shares of I/Os by how many were in flight, of the first job that has them: what others say of
+/// theirs would make more than 100 % with these.
+fn levels(result: &ToolResult, all: &mut Facts) {
+    let levels = || {
+        let levels = result.facts.iter();
+        levels.filter_map(|said| Some((said, said.name.strip_prefix(LEVEL)?)))
+    };
+    let first = levels().map(|(said, _)| said.job).next();
+    for (said, key) in levels().filter(|(said, _)| Some(said.job) == first) {
+        let share = said.value.to_string();
+        all.add(&fact::fio_depth_level(key), &share, "percent");
+    }
+}
+
 /// Adds the rates that fio printed for all parts of an operation together, where one of them is not
 /// its counts over its time.
 fn printed_rates(result: &ToolResult, all: &mut Facts) {
@@ -158,12 +176,7 @@ fn run_times(result: &ToolResult, all: &mut Facts) {
 /// Adds one fact under its name in the vocabulary; returns false if it has none.
 pub(super) fn one(said: &Reported, all: &mut Facts) -> bool {
     let name = said.name.as_str();
-    if let Some(key) = name.strip_prefix("iodepth_level ") {
-        all.add(
-            &fact::fio_depth_level(key),
-            &said.value.to_string(),
-            "percent",
-        );
+    if name.starts_with(LEVEL) {
         return true;
     }
     if name.starts_with("run status ") {
@@ -349,7 +362,7 @@ fn pattern(result: &ToolResult, job: u32) -> (String, &'static str) {
 /// all depths from it to the next.
 fn deepest_level(result: &ToolResult, job: u32) -> Option<u32> {
     let own = result.facts.iter().filter(|fact| fact.job == Some(job));
-    let levels = own.filter_map(|fact| fact.name.strip_prefix("iodepth_level "));
+    let levels = own.filter_map(|fact| fact.name.strip_prefix(LEVEL));
     levels
         .filter_map(|level| level.trim_start_matches(">=").parse().ok())
         .max()

@@ -84,8 +84,8 @@ pub(super) const WITHOUT_EFFECT: &[Group] = &[
          cmdprio_bssplit",
     ),
     (
-        "the model hands requests over in no time: batches of them change nothing",
-        "iodepth_batch|iodepth_batch_submit iodepth_batch_complete_max",
+        "the model takes notice of one answer at a time",
+        "iodepth_batch_complete_max",
     ),
     (
         "a write that is done whole or not at all is a write like any other here",

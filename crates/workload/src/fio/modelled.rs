@@ -229,6 +229,10 @@ const OPTIONS: &[ModelledOption] = &[
     option("continue_on_error", set_continue_on_error),
     option("ignore_error", set_ignore_error),
     ("writefua", Switch(|draft| &mut draft.writes_through)),
+    (
+        "iodepth_batch|iodepth_batch_submit",
+        Count(0, |draft| &mut draft.spec.submit_batch),
+    ),
     ("iodepth_low", Count(0, |draft| &mut draft.depth_low)),
     (
         "iodepth_batch_complete_min|iodepth_batch_complete",

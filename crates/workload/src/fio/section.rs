@@ -6,7 +6,7 @@ use super::options::{FioJob, FioJobs, FioOption};
 use super::table::{self, Rule};
 use super::{JobFile, Note};
 use crate::job::{JobError, JobSpec, group_jobs};
-use crate::shape::{Rate, Runs};
+use crate::shape::{Rate, Runs, Sizes};
 use raidlab_units::Nanos;
 
 impl FioJobs {
@@ -157,10 +157,20 @@ impl Collector {
                         from when the request has its place in `iodepth`";
             note(&["io_submit_mode"], "io_submit_mode", text);
         }
-        let sizes = |spec: &JobSpec| (spec.block_size, spec.sizes.clone());
-        let beside = self.jobs.last().filter(|_| !spec.stonewall);
-        if beside.is_some_and(|before| sizes(before) != sizes(spec)) {
-            let text = "another size than that of the job before, with which it shares a row: \
+        let sizes = |job: &JobSpec, direction: usize| {
+            let of = job.sizes.as_ref().map(|sizes| sizes[direction].clone());
+            of.unwrap_or(Sizes::One(job.block_size))
+        };
+        let does = |job: &JobSpec| [job.reads(), job.pattern.writes(), job.pattern.trims()];
+        let differs = |before: &JobSpec| {
+            let both = |way: &usize| does(before)[*way] && does(spec)[*way];
+            (0..3)
+                .filter(both)
+                .any(|way| sizes(before, way) != sizes(spec, way))
+        };
+        let group = self.jobs.iter().rposition(|job| job.stonewall).unwrap_or(0);
+        if !spec.stonewall && self.jobs[group..].iter().any(differs) {
+            let text = "another size than that of a job before, with which it shares a row: \
                         `stonewall`, or in a suite a step, gives it one of its own, behind that job";
             note(&["bs", "blocksize", "bsrange", "bssplit"], "bs", text);
         }

@@ -327,10 +327,14 @@ fn more_clones_than_fio_has_are_refused() {
 
 #[test]
 fn unlike_sizes_in_one_row_are_noted() {
-    let noted = |between: &str| {
-        let text = format!("[a]\nrw=randread\nbs=4k\n[b]\nrw=read\nbs=1m\n{between}");
-        let notes: Vec<String> = read(&text).notes.iter().map(ToString::to_string).collect();
+    let notes = |text: &str| {
+        let notes: Vec<String> = read(text).notes.iter().map(ToString::to_string).collect();
         notes
+    };
+    let noted = |between: &str| {
+        notes(&format!(
+            "[a]\nrw=randread\nbs=4k\n[b]\nrw=read\nbs=1m\n{between}"
+        ))
     };
     let said = noted("");
     assert_eq!(said.len(), 1);
@@ -342,6 +346,28 @@ fn unlike_sizes_in_one_row_are_noted() {
     // On no bench does a `new_group` divide a row.
     assert_eq!(noted("new_group").len(), 2);
     assert!(noted("stonewall").is_empty() && noted("bs=4k").is_empty());
+    // Reads and writes have rows of their own, and a job between does not hide the first one.
+    let beside = "[a]\nrw=read\nbs=4k\n[b]\nrw=write\nbs=1m\n";
+    assert!(notes(beside).is_empty());
+    assert_eq!(notes(&format!("{beside}[c]\nrw=read\nbs=1m")).len(), 1);
+}
+
+#[test]
+fn requests_are_handed_over_one_by_one_or_as_many_as_are_told() {
+    let told = |options: &str| {
+        let file = read(&format!("[a]\nioengine=libaio\niodepth=8\n{options}"));
+        assert!(file.notes.is_empty(), "{options}");
+        file.groups[0].jobs[0].submit_batch
+    };
+    for (options, batch) in [
+        ("", 1),
+        ("iodepth_batch=4", 4),
+        ("iodepth_batch_submit=8", 8),
+        ("iodepth_batch=0", 8),
+        ("iodepth_batch=16", 8),
+    ] {
+        assert_eq!(told(options), batch, "{options}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::{config, in_sync, logged, request};
 use crate::engine::{Engine, Imitation, SyncAction, SyncRequest};
 use crate::policy::ReadPolicyKind;
 use crate::recovery::{MdRules, MdThreads, RecoveryConfig, Throttle, WriteBarrier};
-use crate::request::{Event, MemberCommand, Request, Slot};
+use crate::request::{Event, MemberCommand, Operation, Request, Slot};
 use crate::senders::HostRequests;
 use raidlab_geometry::{Copies, Layout, Level, Shape, ZoneLayout};
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -405,6 +405,40 @@ fn what_a_long_write_has_on_a_member_is_one_command() {
         let sectors: u64 = sent.iter().map(|command| command.count.0).sum();
         assert_eq!(sectors, 2 * chunks * 8);
     }
+}
+
+/// Linux drivers/md/raid0.c, `raid0_handle_discard`, and raid10.c, `raid10_handle_discard`: what a
+/// discard has on a member is one command, of RAID 10 as far as it is of whole stripes.
+#[test]
+fn what_a_discard_has_on_a_member_is_one_command() {
+    let sent = |shape: Shape, start, count| {
+        let mut config = with(shape, all(4));
+        config.recovery = RecoveryConfig {
+            threads: Some(MdThreads::LINUX_6_12),
+            ..recovery(WriteBarrier::MdArray)
+        };
+        let mut story = Story::new(config);
+        let discard = request(1, Operation::Discard, start, count);
+        story.array.submit(story.now, discard, &mut story.out);
+        Imitation::unplug(&mut story.array, &mut story.out);
+        let sent = story.commands();
+        for command in &sent {
+            story.complete(command);
+        }
+        assert_eq!(story.finished(), [(1, Ok(()))]);
+        let of_first = sent.into_iter().filter(|it| it.slot == Slot(0));
+        let mut ranges: Vec<_> = of_first.map(|it| (it.start.0, it.count.0)).collect();
+        ranges.sort_unstable();
+        ranges
+    };
+    let zones = Layout::Zones(ZoneLayout::Original);
+    let raid0 = Shape::uniform(Level::Raid0, zones, Sectors(8), 4, Sectors(32));
+    assert_eq!(sent(raid0, 4, 92), [(4, 20)]);
+    // A stripe of two copies on four members is two chunks.
+    let near = || striped(Copies::near(2), 4);
+    assert_eq!(sent(near(), 0, 48), [(0, 24)]);
+    assert_eq!(sent(near(), 4, 60), [(4, 4), (8, 24)]);
+    assert_eq!(sent(near(), 0, 24), [(0, 8), (8, 8)]);
 }
 
 /// Linux kernel/sched/core.c, `io_schedule_prepare`: who sleeps for a request empties its plug

@@ -38,7 +38,8 @@ pub(crate) const LEAST: &str = r#"{"level": "raid1"}"#;
 pub struct MdSpec {
     /// The level: `linear`, `raid0`, `raid1`, `raid4`, `raid5`, `raid6` or `raid10`.
     pub level: MdLevel,
-    /// The chunk, a power of two from 4k on; not for `raid1` and `linear`.
+    /// Bytes on one member before the next one's turn, a power of two from 4k
+    /// on, for `raid0` any multiple of 4k; not for `raid1` and `linear`.
     #[serde(default, deserialize_with = "super::spec::optional_chunk")]
     pub chunk: Option<Bytes>,
     /// The layout by mdadm's name: `left-symmetric` and the like for `raid5` and `raid6`; `n2`,
@@ -250,8 +251,13 @@ impl ArraySystem for MdSpec {
             if !level.striped() {
                 return self.refuse("this level has no chunk");
             }
-            if !chunk.0.is_power_of_two() || chunk.0 < 4096 {
-                return self.refuse(format!("chunk {chunk} is no power of two from 4 KiB on"));
+            // drivers/md/raid0.c divides by chunks of any length; mdadm wants whole pages.
+            let (fits, what) = match level {
+                MdLevel::Raid0 => (chunk.0.is_multiple_of(4096), "multiple of 4 KiB"),
+                _ => (chunk.0.is_power_of_two(), "power of two from 4 KiB on"),
+            };
+            if !fits || chunk.0 < 4096 {
+                return self.refuse(format!("chunk {chunk} is no {what}"));
             }
         }
         if let Some(layout) = &self.layout

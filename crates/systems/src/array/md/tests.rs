@@ -119,6 +119,9 @@ fn settings_that_exclude_each_other_are_refused() {
         ("level = 'raid5'", 1),
         ("level = 'raid1'\nchunk = '64k'", 2),
         ("level = 'raid5'\nchunk = '65k'", 3),
+        ("level = 'raid10'\nchunk = '12k'", 3),
+        ("level = 'raid0'\nchunk = '12k'", 3),
+        ("level = 'raid0'\nchunk = '6k'", 3),
         ("level = 'raid5'\nlayout = 'n2'", 3),
         ("level = 'raid0'\nbitmap = 'internal'", 2),
         (

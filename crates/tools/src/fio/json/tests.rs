@@ -338,3 +338,22 @@ fn clones_that_are_listed_begin_where_their_numbers_say() {
     assert_eq!(told(1, step), [Some(1), all]);
     assert_eq!(told(8, step), [Some(2), all]);
 }
+
+/// Levels of one job make 100 %, those of two jobs do not.
+#[test]
+fn levels_are_those_of_the_first_job() {
+    let job = |name: &str, depth: &str| {
+        format!(
+            r#"{{ "jobname": "{name}", "groupid": 0, "error": 0, "iodepth_level": {{ "{depth}": 100 }},
+            "read": {{ "io_bytes": 4096, "total_ios": 1, "runtime": 2000 }} }}"#
+        )
+    };
+    let jobs = [job("a", "1"), job("b", "2")].join(",");
+    let text = format!(r#"{{ "fio version": "fio-3.33", "jobs": [ {jobs} ] }}"#);
+    let facts = crate::Facts::of(&parse(&text).expect("JSON")).all;
+    let told = |level| {
+        let name = raidlab_results::fact::fio_depth_level(level);
+        facts.iter().any(|fact| fact.name == name)
+    };
+    assert_eq!([told("1"), told("2")], [true, false]);
+}

@@ -199,6 +199,10 @@ pub(in super::super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, O
             .map(|batch| spec.io_depth.saturating_sub(batch)),
     ];
     spec.refill_at = waits.into_iter().flatten().min();
+    // Without a number, and with too large a one, it is the depth (fio's `fixup_options`).
+    if spec.submit_batch == 0 || spec.submit_batch > spec.io_depth {
+        spec.submit_batch = spec.io_depth;
+    }
     errors::settle(draft);
     zones::settle(draft)?;
     preconditioning::settle(draft).map_err(|cause| ("sprandom", cause))?;
