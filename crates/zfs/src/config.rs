@@ -256,6 +256,13 @@ pub struct PoolConfig {
     pub delay_scale: Nanos,
     /// The longest delay (`zfs_delay_max_ns`).
     pub delay_max: Nanos,
+    /// A writer that was blocked is not delayed any more if it has waited for longer than the
+    /// delay: than its limit, or, as until 2022, than it would be without the limit.
+    pub waits_count_for_whole_delay: bool,
+    /// The requests to the volume that are at work at a time, as each keeps a thread until it
+    /// ends (`zvol_threads`), at least 1; `None`: no limit. Where a processor is charged it has
+    /// these threads itself.
+    pub volume_threads: Option<usize>,
     /// Asynchronous writes get their minimum below the first and their
     /// maximum above the second percentage of dirty data, linear between
     /// (`zfs_vdev_async_write_active_{min,max}_dirty_percent`).
@@ -431,6 +438,7 @@ impl PoolConfig {
     #[must_use]
     pub fn charged(mut self) -> Self {
         self.charged = true;
+        self.volume_threads = None;
         self.read_time = HostTime::default();
         self.write_time = HostTime::default();
         self.sync_prepare_time = Nanos::ZERO;

@@ -49,7 +49,7 @@ use raidlab_policies::{ZfsFreebsd10, Zol06};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::ops::Range;
 
 pub use scan::SyncStatus;
@@ -123,6 +123,8 @@ pub struct Pool {
     flights: data::Flights,
     prefetch: Prefetch,
     jobs: Slab<Job>,
+    /// Requests for which the volume has no thread yet.
+    waiting: VecDeque<Request>,
     /// Requests that ended in this call, where a processor is charged.
     ended: Vec<Finished>,
     reads: Slab<io::Read>,
@@ -177,6 +179,7 @@ impl Pool {
             flights: data::Flights::new(),
             prefetch: Prefetch::new(config.prefetch, blocks, config.volume_block),
             jobs: Slab::new(),
+            waiting: VecDeque::new(),
             ended: Vec::new(),
             reads: Slab::new(),
             writes: Slab::new(),
@@ -217,6 +220,7 @@ impl Pool {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.jobs.is_empty()
+            && self.waiting.is_empty()
             && self.commands.is_empty()
             && self.txg.is_clean()
             && self.scan.is_quiet()
@@ -229,23 +233,37 @@ impl Pool {
         match request.operation {
             Operation::Flush => self.submit_flush(now, request.id, out),
             _ if !in_range => finish(request.id, Err(RequestError::OutOfRange), out),
-            Operation::Discard => self.discard(now, request),
-            Operation::Read | Operation::Write => {
-                let block = self.map.block_sectors();
-                let job = self.jobs.insert(Job {
-                    request,
-                    next: request.start.0 / block,
-                    end: (request.start.0 + request.count.0).div_ceil(block),
-                    ahead: None,
-                    pending: 0,
-                    missed: false,
-                    failed: false,
-                });
-                self.step_job(now, job, out);
+            _ => {
+                self.waiting.push_back(request);
+                self.begin_waiting(now, out);
                 self.issue(out);
             }
         }
         out.finished.append(&mut self.ended);
+    }
+
+    /// Begins with the requests for which the volume has a thread.
+    fn begin_waiting(&mut self, now: Nanos, out: &mut Outputs) {
+        let threads = self.config.volume_threads.unwrap_or(usize::MAX);
+        while self.jobs.len() < threads
+            && let Some(request) = self.waiting.pop_front()
+        {
+            if request.operation == Operation::Discard {
+                self.discard(now, request);
+                continue;
+            }
+            let block = self.map.block_sectors();
+            let job = self.jobs.insert(Job {
+                request,
+                next: request.start.0 / block,
+                end: (request.start.0 + request.count.0).div_ceil(block),
+                ahead: None,
+                pending: 0,
+                missed: false,
+                failed: false,
+            });
+            self.step_job(now, job, out);
+        }
     }
 
     fn discard(&mut self, now: Nanos, request: Request) {
@@ -277,6 +295,7 @@ impl Pool {
         out: &mut Outputs,
     ) {
         self.command_done(now, command, result, out);
+        self.begin_waiting(now, out);
         self.issue(out);
         out.finished.append(&mut self.ended);
     }
@@ -295,6 +314,7 @@ impl Pool {
                 Timer::Scan => self.scan_step(now, out),
             }
         }
+        self.begin_waiting(now, out);
         self.start_sync_if_due(now, out);
         self.issue(out);
         out.finished.append(&mut self.ended);
