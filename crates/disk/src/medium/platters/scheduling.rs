@@ -16,6 +16,7 @@
 
 use super::seek::SeekCurve;
 use crate::surface::Surface;
+use std::ops::Range;
 
 /// More revolutions than any seek takes: a second at most, each of them a
 /// millisecond at least.
@@ -170,6 +171,27 @@ impl Pool {
         let entries = entries.take_while(|entry| entry.0 <= end);
         let inside = entries.filter(|entry| self.candidates[entry.1].end <= end);
         inside.map(|entry| entry.1).min()
+    }
+
+    /// Where the commands start that lie near `head`, or near one of these: each less than
+    /// `reach` from the next one.
+    #[must_use]
+    pub fn chain(&self, head: u64, reach: u64) -> Range<u64> {
+        let (below, above) = self.by_start.split_at(self.first_from(head));
+        let (mut first, mut end) = (head, head);
+        for &(start, _) in below.iter().rev() {
+            if first - start >= reach {
+                break;
+            }
+            first = start;
+        }
+        for &(start, index) in above {
+            if start.saturating_sub(end) >= reach {
+                break;
+            }
+            end = end.max(self.candidates[index].end);
+        }
+        first..end
     }
 
     /// How far each command starts from `head`, where, and its index, the nearest first.
