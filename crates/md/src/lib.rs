@@ -395,6 +395,10 @@ impl Raid5d {
             self.cache.grow_if_wanted();
             self.unplug_members(out);
             self.wake(out);
+        } else if self.walkers.is_some() {
+            // As soon as there are free ones (`release_inactive_stripe_list`): a thread that takes
+            // its time may not come to an end for long.
+            self.wake(out);
         }
     }
 

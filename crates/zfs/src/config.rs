@@ -262,6 +262,13 @@ pub struct PoolConfig {
     pub delay_scale: Nanos,
     /// The largest delay (`zfs_delay_max_ns`).
     pub delay_max: Nanos,
+    /// Whether a writer that was blocked for longer than its delay is delayed no more only if it
+    /// waited for longer than the delay without its limit, as until 2022.
+    pub waits_count_for_whole_delay: bool,
+    /// The number of requests to the volume that are at work at a time, at least 1, as each keeps
+    /// a thread until it ends (`zvol_threads`); `None`: no limit. Where a processor is charged it
+    /// has these threads itself.
+    pub volume_threads: Option<usize>,
     /// The percentages of dirty data below which asynchronous writes get their minimum, and above
     /// which their maximum, linear between (`zfs_vdev_async_write_active_{min,max}_dirty_percent`).
     pub async_write_ramp_percent: (u64, u64),
@@ -434,6 +441,7 @@ impl PoolConfig {
     #[must_use]
     pub fn charged(mut self) -> Self {
         self.charged = true;
+        self.volume_threads = None;
         self.read_time = HostTime::default();
         self.write_time = HostTime::default();
         self.sync_prepare_time = Nanos::ZERO;

@@ -47,7 +47,7 @@ use raidlab_policies::{ZfsFreebsd10, Zol06};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::ops::Range;
 
 pub use scan::SyncStatus;
@@ -130,6 +130,8 @@ pub struct Pool {
     flights: data::Flights,
     prefetch: Prefetch,
     jobs: Slab<Job>,
+    /// The requests for which the volume has no thread yet.
+    waiting: VecDeque<Request>,
     /// The requests that ended in this call, where a processor is charged.
     ended: Vec<Finished>,
     reads: Slab<io::Read>,
@@ -185,6 +187,7 @@ impl Pool {
             flights: data::Flights::new(),
             prefetch: Prefetch::new(config.prefetch, blocks, config.volume_block),
             jobs: Slab::new(),
+            waiting: VecDeque::new(),
             ended: Vec::new(),
             reads: Slab::new(),
             writes: Slab::new(),
@@ -226,6 +229,7 @@ impl Pool {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.jobs.is_empty()
+            && self.waiting.is_empty()
             && self.commands.is_empty()
             && self.txg.is_clean()
             && self.log.is_quiet()
@@ -242,23 +246,37 @@ impl Pool {
                 self.issue(out);
             }
             _ if !in_range => finish(request.id, Err(RequestError::OutOfRange), out),
-            Operation::Discard => self.discard(now, request),
-            Operation::Read | Operation::Write => {
-                let block = self.map.block_sectors();
-                let job = self.jobs.insert(Job {
-                    request,
-                    next: request.start.0 / block,
-                    end: (request.start.0 + request.count.0).div_ceil(block),
-                    ahead: None,
-                    pending: 0,
-                    missed: false,
-                    failed: false,
-                });
-                self.step_job(now, job, out);
+            _ => {
+                self.waiting.push_back(request);
+                self.begin_waiting(now, out);
                 self.issue(out);
             }
         }
         out.finished.append(&mut self.ended);
+    }
+
+    /// Begins with the requests for which the volume has a thread.
+    fn begin_waiting(&mut self, now: Nanos, out: &mut Outputs) {
+        let threads = self.config.volume_threads.unwrap_or(usize::MAX);
+        while self.jobs.len() + self.log.commits() < threads
+            && let Some(request) = self.waiting.pop_front()
+        {
+            if request.operation == Operation::Discard {
+                self.discard(now, request);
+                continue;
+            }
+            let block = self.map.block_sectors();
+            let job = self.jobs.insert(Job {
+                request,
+                next: request.start.0 / block,
+                end: (request.start.0 + request.count.0).div_ceil(block),
+                ahead: None,
+                pending: 0,
+                missed: false,
+                failed: false,
+            });
+            self.step_job(now, job, out);
+        }
     }
 
     fn discard(&mut self, now: Nanos, request: Request) {
@@ -290,6 +308,7 @@ impl Pool {
         out: &mut Outputs,
     ) {
         self.command_done(now, command, result, out);
+        self.begin_waiting(now, out);
         self.issue(out);
         out.finished.append(&mut self.ended);
     }
@@ -309,6 +328,7 @@ impl Pool {
                 Timer::Log => self.send_open_block(now, out),
             }
         }
+        self.begin_waiting(now, out);
         self.start_sync_if_due(now, out);
         self.issue(out);
         out.finished.append(&mut self.ended);

@@ -36,7 +36,12 @@ impl<T> Slab<T> {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.free.len() == self.items.len()
+        self.len() == 0
+    }
+
+    /// How many values there are.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len() - self.free.len()
     }
 }
 

@@ -78,6 +78,19 @@ fn a_processor_is_busy_no_longer_than_there_is_time() {
 
 /// mq-deadline takes 590 ns, kyber 760 and BFQ 1430. Where nobody has a plug, a thread is woken
 /// beside, and the core changes threads there and back.
+/// Who sleeps for a stripe goes on when some are free again, also where the array's thread never
+/// comes to an end: three of eight processes wrote, and the others slept until the job was over.
+#[test]
+fn nobody_sleeps_for_a_stripe_while_the_thread_is_busy() {
+    let text = include_str!("../processor.toml").replace("--runtime=30ms", "--runtime=200ms");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("sleepers.toml");
+    std::fs::write(&path, text.replacen("iodepth=64", "iodepth=32", 1)).expect("a file");
+    let row = row_of(&experiments_in(&path.to_string_lossy()).remove(0), "write");
+    assert_eq!(row.subject, "small-cache");
+    assert!(row.latency.max_ns < 40_000_000, "{:?}", row.latency);
+}
+
 #[test]
 fn a_scheduler_takes_its_time_for_each_command() {
     let mut all = experiments_of("schedulers.toml");

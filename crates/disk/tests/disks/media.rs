@@ -229,6 +229,33 @@ fn what_was_written_at_random_is_read_from_the_cache_until_it_is_clean() {
     );
 }
 
+/// A band that is cleaned makes room for several writes. The second place went to whoever came
+/// next, and the oldest of 32 writers waited for minutes.
+#[test]
+fn nobody_passes_those_who_wait_for_a_band_to_be_cleaned() {
+    let mut disk = disk(small_cache());
+    let place = |tag| Stream::new(tag).below(900_000) * 8192;
+    let fill = commands(CommandKind::Write, 5000, place, 8);
+    let mut now = keep_busy(&mut disk, Nanos(0), 32, &fill);
+    let writes = commands(CommandKind::Write, 200, |tag| place(tag + 5000), 8);
+    let mut left = writes.iter();
+    for write in left.by_ref().take(32) {
+        disk.submit(now, *write);
+    }
+    let (mut ended, mut completions) = (Vec::new(), Vec::new());
+    while ended.len() < writes.len() {
+        now = disk.next_event().expect("writes in flight need an event");
+        disk.advance(now, &mut completions);
+        for done in completions.drain(..) {
+            ended.push(done.tag);
+            if let Some(write) = left.next() {
+                disk.submit(now, *write);
+            }
+        }
+    }
+    assert!(ended.is_sorted(), "{ended:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 

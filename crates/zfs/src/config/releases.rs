@@ -38,6 +38,8 @@ impl PoolConfig {
             delay_min_percent: 60,
             delay_scale: Nanos::from_micros(500),
             delay_max: Nanos::from_millis(100),
+            waits_count_for_whole_delay: true,
+            volume_threads: None,
             async_write_ramp_percent: (30, 60),
             txg_timeout: Nanos::from_secs(5),
             txg_dirty_sync: Bytes(64 << 20),
@@ -89,6 +91,7 @@ impl PoolConfig {
         let cache = memory.0 / 2;
         let mut config = Self::freebsd_10_1(members, volume_size, memory);
         config.selection = ChildSelection::Zol06;
+        config.volume_threads = Some(32);
         config.cache = Bytes(cache);
         config.metadata_limit = Bytes(cache / 4 * 3 - headers(cache));
         // Ticks are the kernel's (SPL sys/timer.h: `ddi_get_lbolt64` is `get_jiffies_64`), which
@@ -147,6 +150,9 @@ impl PoolConfig {
         config.data_reads = DataReads::Blocks;
         config.prefetch = PrefetchConfig::of_2_3();
         config.selection = ChildSelection::OpenZfs2;
+        // dmu_tx.c, `dmu_tx_delay`; zvol_os.c, `zvol_init` with up to 32 processors.
+        config.waits_count_for_whole_delay = false;
+        config.volume_threads = Some(32);
         config.read_time = HostTime::default();
         config.write_time = HostTime::default();
         config.resilver.order = ScanOrder::Sorted {

@@ -100,6 +100,14 @@ impl Log {
         self.open.is_none() && self.sent.is_empty()
     }
 
+    /// The number of requests that wait for log blocks; each keeps a thread of the volume.
+    pub(super) fn commits(&self) -> usize {
+        let open = self.open.iter().map(|(block, _)| block);
+        let blocks = open.chain(self.sent.iter().map(|sent| &sent.block));
+        let waiting: usize = blocks.map(|block| block.commits.len()).sum();
+        waiting + self.next_batch.len()
+    }
+
     /// A write to the volume leaves a record.
     pub(super) fn record(&mut self, data: Bytes) {
         self.records[0] += HEADER_BYTES + data.0;

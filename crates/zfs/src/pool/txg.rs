@@ -7,7 +7,7 @@
 //! Throttle (`dmu_tx_delay`): with more than 60 % of the dirty limit dirty, a
 //! write is delayed by `scale * (dirty - min) / (max - dirty)`, at most 100
 //! ms, and not before that long after the previous delayed one; at the limit
-//! writers block. Until 2015 only data counts as dirty here; in OpenZFS 2.3 also the
+//! writers block, and who has been blocked for longer than the delay has had it. Until 2015 only data counts as dirty here; in OpenZFS 2.3 also the
 //! indirect blocks above them, of 128 KiB each: with random writes those are most of
 //! it, and make groups follow each other much faster.
 //!
@@ -51,7 +51,8 @@ pub(super) struct Groups {
     /// The number of indirect blocks that count as dirty, likewise.
     dirty_parents: u64,
     last_wakeup: Nanos,
-    blocked: VecDeque<u32>,
+    /// Writes that wait until less is dirty, and since when.
+    blocked: VecDeque<(u32, Nanos)>,
     sync: Option<Sync>,
 }
 
@@ -127,23 +128,30 @@ impl Pool {
         Bytes(self.block_bytes(self.txg.open_blocks).0 + parents)
     }
 
-    /// Passes a write that has all it needs through the throttle.
-    pub(super) fn admit(&mut self, now: Nanos, job: u32) {
+    /// Passes a write that has had all it needs `since` a time through the throttle.
+    pub(super) fn admit(&mut self, now: Nanos, job: u32, since: Nanos) {
         let (dirty, maximum) = (self.dirty().0, self.config.dirty_data_max.0);
         if dirty >= maximum {
-            self.txg.blocked.push_back(job);
+            self.txg.blocked.push_back((job, since));
             return;
         }
-        let delay = self.delay(dirty, maximum);
-        if delay == Nanos::ZERO {
+        let whole = self.delay(dirty, maximum);
+        let delay = whole.min(self.config.delay_max);
+        let waited = if self.config.waits_count_for_whole_delay {
+            whole
+        } else {
+            delay
+        };
+        if delay == Nanos::ZERO || now.0 - since.0 > waited.0 {
             self.admitted(now, job);
             return;
         }
-        let wakeup = (now + delay).max(self.txg.last_wakeup + delay);
+        let wakeup = (since + delay).max(self.txg.last_wakeup + delay);
         self.txg.last_wakeup = wakeup;
         self.set_timer(wakeup, Timer::Admit(job));
     }
 
+    /// The delay of a write with this much dirty, without its limit.
     pub(super) fn delay(&self, dirty: u64, maximum: u64) -> Nanos {
         let minimum = maximum / 100 * self.config.delay_min_percent;
         if dirty <= minimum {
@@ -151,9 +159,7 @@ impl Pool {
         }
         let scale = u128::from(self.config.delay_scale.0);
         let delay = scale * u128::from(dirty - minimum) / u128::from(maximum - dirty);
-        u64::try_from(delay).map_or(self.config.delay_max, |delay| {
-            Nanos(delay).min(self.config.delay_max)
-        })
+        Nanos(u64::try_from(delay).unwrap_or(u64::MAX))
     }
 
     /// Marks a write's blocks as dirty.
@@ -281,10 +287,10 @@ impl Pool {
 
     fn unblock(&mut self, now: Nanos) {
         while self.dirty() < self.config.dirty_data_max {
-            let Some(job) = self.txg.blocked.pop_front() else {
+            let Some((job, since)) = self.txg.blocked.pop_front() else {
                 return;
             };
-            self.admit(now, job);
+            self.admit(now, job, since);
         }
     }
 

@@ -121,7 +121,7 @@ impl Pool {
             self.jobs.remove(index);
             finish(id, Err(RequestError::NoMember), out);
         } else if operation == Operation::Write {
-            self.admit(now, index);
+            self.admit(now, index, now);
         } else {
             let time = self.config.read_time;
             self.finish_later(now, index, time);

@@ -11,6 +11,7 @@ use super::scheduling::{Candidate, Choice, Departure, Mechanics, Pool};
 use super::{Arm, Platters, Work};
 use crate::command::Completion;
 use raidlab_units::Nanos;
+use std::ops::Range;
 
 /// The number of destages per waiting write that go before a read, by the only such fact of a
 /// single disk: the drive of 2015 did 309.3 reads and 152.1 writes of 8 KiB a second at queue depth
@@ -114,15 +115,14 @@ impl Platters {
         let departure = self.departure(at, streaming, Nanos::ZERO);
         let others = self.reads.len() - 1;
         let spent = others > 0 && !self.parameters.stream.budget_left(self.visit_bytes, others);
-        let leave = if spent { self.neighbourhood } else { 0 };
-        let choose = |leave| {
-            let excluded = |read: &Candidate| {
-                read.follows || read.start.abs_diff(departure.head) < leave
-            };
+        let reach = if spent { self.neighbourhood } else { 0 };
+        let stream = self.reads.chain(departure.head, reach);
+        let choose = |leave: &Range<u64>| {
+            let excluded = |read: &Candidate| read.follows || leave.contains(&read.start);
             let scheduling = &self.parameters.scheduling;
             scheduling.choose(&self.reads, &self.mechanics(), &departure, excluded)
         };
-        let chosen = choose(leave).or_else(|| choose(0));
+        let chosen = choose(&stream).or_else(|| choose(&(0..0)));
         if let Some(Choice { index, .. }) = chosen {
             let read = self.reads.remove(index);
             self.read_owed = false;

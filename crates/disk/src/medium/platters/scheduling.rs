@@ -14,6 +14,7 @@
 
 use super::seek::SeekCurve;
 use crate::surface::Surface;
+use std::ops::Range;
 
 /// A number of revolutions above that of any seek: a seek takes at most a second, and a revolution
 /// at least a millisecond.
@@ -169,6 +170,27 @@ impl Pool {
         let entries = entries.take_while(|entry| entry.0 <= end);
         let inside = entries.filter(|entry| self.candidates[entry.1].end <= end);
         inside.map(|entry| entry.1).min()
+    }
+
+    /// Where the commands start that lie near `head`, or near one of these: each less than
+    /// `reach` from the next one.
+    #[must_use]
+    pub fn chain(&self, head: u64, reach: u64) -> Range<u64> {
+        let (below, above) = self.by_start.split_at(self.first_from(head));
+        let (mut first, mut end) = (head, head);
+        for &(start, _) in below.iter().rev() {
+            if first - start >= reach {
+                break;
+            }
+            first = start;
+        }
+        for &(start, index) in above {
+            if start.saturating_sub(end) >= reach {
+                break;
+            }
+            end = end.max(self.candidates[index].end);
+        }
+        first..end
     }
 
     /// The distance of each command's start from `head`, the start, and the index,

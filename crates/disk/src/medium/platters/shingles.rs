@@ -295,12 +295,16 @@ impl Shingles {
     /// The places of the sectors of a read.
     pub(crate) fn kept(&self, start: u64, end: u64) -> Kept {
         let (mut pieces, mut bytes, mut at) = (0, 0, 0);
+        let mut follows = None;
         for (first, extent) in self.overlapping(start, end) {
+            let offset = extent.at + start.saturating_sub(first) * SECTOR_BYTES;
             if pieces == 0 {
-                at = extent.at + start.saturating_sub(first) * SECTOR_BYTES;
+                at = offset;
             }
-            pieces += 1;
+            // Entries end with their bands; what lies behind may go on there all the same.
+            pieces += u64::from(follows != Some((first, offset)));
             bytes += (extent.end.min(end) - first.max(start)) * SECTOR_BYTES;
+            follows = Some((extent.end, extent.at + (extent.end - first) * SECTOR_BYTES));
         }
         match pieces {
             0 => Kept::Home,

@@ -14,11 +14,14 @@
 //! 3. *Follow-on wait*: after serving a sequential read while others wait,
 //!    the arm keeps reading for a moment, so that a host with a short
 //!    turnaround can ask for the next piece.
-//! 4. *Visit budget*: however well a stream runs, it yields to the others after a number of bytes;
-//!    while more than a few commands wait, after each single command: then the queue is worth more
-//!    than the stream. Commands within the budget's distance count as the stream's: a resync keeps
-//!    several requests in flight, one behind the other, and the nearest of them would win against
-//!    random reads for ever.
+//! 4. *Visit budget*: however well a stream runs, it yields to the others
+//!    after a number of bytes; while more than a few commands wait, after
+//!    each single command: then the queue is worth more than the stream. What
+//!    lies within the budget's distance counts as the stream's, and so does
+//!    what lies within that distance of it:
+//!    a resync keeps several requests in flight, one behind the other, and
+//!    the nearest of them would win against random reads for ever. Where
+//!    nothing else waits, the stream does not make way for itself.
 
 use raidlab_units::{Bytes, Nanos};
 

@@ -19,7 +19,7 @@ impl Platters {
             self.invalidate(start, end);
         }
         if !self.overwrite(now, &command) {
-            if self.has_room(&command) {
+            if self.has_room(&command) && !self.is_behind(&command) {
                 self.accept_write(now, &command, partial);
             } else {
                 self.door.push_back((command, partial));
@@ -41,6 +41,12 @@ impl Platters {
     /// for a write.
     fn has_room(&self, command: &Command) -> bool {
         self.dirty.len() < self.write_window.max(1) && !self.must_wait(command)
+    }
+
+    /// Whether others wait for the room in a shingled disk's own cache that a write needs too.
+    fn is_behind(&self, command: &Command) -> bool {
+        let shingles = self.shingles.as_ref();
+        !self.door.is_empty() && shingles.is_some_and(|shingles| shingles.takes(command.start.0))
     }
 
     /// Admits a write that waits at the door, after a write has reached the medium or a band is

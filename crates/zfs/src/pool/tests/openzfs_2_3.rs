@@ -128,3 +128,58 @@ fn indirect_blocks_count_as_dirty_in_openzfs_2_3() {
         assert_eq!(pool.dirty(), Bytes(0));
     }
 }
+
+/// A volume has 32 threads, and each keeps its request until this ends.
+#[test]
+fn a_volume_has_so_many_requests_at_work_as_it_has_threads() {
+    let mut now = Nanos::ZERO;
+    let mut pool = written_with_2_3(2, &mut now);
+    let mut commands = Vec::new();
+    for id in 0..40 {
+        let read = request(70 + id, Operation::Read, id * 1024, 16);
+        let mut out = call(&mut pool, |pool, out| pool.submit(now, read, out));
+        commands.append(&mut out.commands);
+    }
+    assert_eq!((pool.jobs.len(), pool.waiting.len()), (32, 8));
+    assert_eq!(settle(&mut pool, &mut now, commands).len(), 40);
+    assert!(pool.is_idle());
+}
+
+/// `dmu_tx_delay`: who was blocked for longer than the delay has had it. Nothing ends for five
+/// seconds, and then all does: those that were blocked do not follow each other 100 ms apart.
+#[test]
+fn who_was_blocked_is_not_delayed_as_well() {
+    let memory = Bytes(1 << 30);
+    let config = PoolConfig::openzfs_2_3(config().members, Sectors(1 << 26), memory);
+    let mut pool = Pool::new(config, Stream::new(1)).expect("a good configuration");
+    let (mut now, mut commands, mut ended) = (Nanos::ZERO, Vec::new(), 0);
+    for id in 0..150 {
+        let write = request(id, Operation::Write, id * 2048, 2048);
+        let mut out = call(&mut pool, |pool, out| pool.submit(now, write, out));
+        commands.append(&mut out.commands);
+    }
+    while let Some(at) = pool.next_tick().filter(|&at| at < Nanos::from_secs(5)) {
+        now = at.max(now);
+        let mut out = call(&mut pool, |pool, out| pool.tick(now, out));
+        commands.append(&mut out.commands);
+        ended += out.finished.len();
+    }
+    assert!((100..140).contains(&ended), "{ended}");
+    now = Nanos::from_secs(5);
+    while ended < 150 {
+        for command in std::mem::take(&mut commands) {
+            let mut out = call(&mut pool, |pool, out| {
+                pool.complete(now, command.id, Ok(()), out)
+            });
+            commands.append(&mut out.commands);
+            ended += out.finished.len();
+        }
+        if commands.is_empty() {
+            now = pool.next_tick().expect("writes under way").max(now);
+            let mut out = call(&mut pool, |pool, out| pool.tick(now, out));
+            commands.append(&mut out.commands);
+            ended += out.finished.len();
+        }
+    }
+    assert!(now < Nanos::from_millis(5_020), "{now}");
+}

@@ -159,3 +159,17 @@ proptest! {
         prop_assert_eq!((shingles.used, shingles.map.len(), shingles.turns.len()), (0, 0, 0));
     }
 }
+
+/// Two bands' entries that lie one behind the other in the cache are read in one piece.
+#[test]
+fn a_read_across_two_bands_that_were_written_one_after_the_other_is_one_piece() {
+    let mut shingles = shingles(1 << 30, 1000);
+    shingles.place(BAND - 256, BAND);
+    shingles.place(BAND, BAND + 256);
+    shingles.place(5 * BAND, 5 * BAND + 8);
+    shingles.place(BAND + 256, BAND + 512);
+    assert_eq!(shingles.kept(BAND - 128, BAND + 128), Kept::Cache(128 * 512));
+    let (pieces, bytes) = (2, 384 * 512);
+    assert_eq!(shingles.kept(BAND - 128, BAND + 384 - 128), Kept::Cache(128 * 512));
+    assert_eq!(shingles.kept(BAND, BAND + 384), Kept::Both { pieces, bytes });
+}
