@@ -11,13 +11,11 @@ use super::fold::fold;
 use super::rate::Rate;
 use crate::data::RunData;
 use raidlab_store::{
-    Finding, Measurement, Metric, Operation, Severity, published_error_percent as error_percent,
+    Finding, MAIN_FIT, Measurement, Metric, Operation, Severity,
+    published_error_percent as error_percent,
 };
 use raidlab_units::distinct;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The fit whose figures are shown; it knows least about what it predicts.
-const MAIN_FIT: &str = "strict";
 
 /// From so many parts on, a job's operation is a matrix with a table of its
 /// own, as iozone's file sizes by record sizes.
