@@ -13,9 +13,9 @@ use super::states::{not_ranked, unlike};
 use super::trust::MODEL_BENCH;
 use super::view::{Row, View};
 use crate::data::RunData;
-use crate::format::list;
+use crate::format::{list, list_of_many};
 use raidlab_statistics::{Comparison, Correction, Verdict as Answer, correct_table};
-use raidlab_units::grouped;
+use raidlab_units::{distinct, grouped};
 
 /// Of more rows than this only their number is said.
 const NAMED_ROWS: usize = 6;
@@ -170,7 +170,15 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str, of_jobs: bool) -> Optio
     let (mut rows, left_out) = comparable(view, class, of_jobs);
     // Not every array has a third recovery, nor is one that goes on to be ranked.
     let ranks = |row: &Row<'_>| row.valid_values().into_iter().flatten().count() > 1;
-    rows.retain(|row| of_jobs || ranks(row));
+    // Where nobody did anything nobody is better.
+    let is_of_nothing = |row: &Row<'_>| row.cells.iter().flatten().all(|cell| cell.value <= 0.0);
+    rows.retain(|row| {
+        if of_jobs {
+            !is_of_nothing(row)
+        } else {
+            ranks(row)
+        }
+    });
     let better = rows.first()?.rate.better();
     let usable = |row: &&Row<'_>, subject: usize| row.valid_values()[subject] > Some(0.0);
     let takes_part = |subject: &usize| rows.iter().all(|row| usable(row, *subject));
@@ -350,15 +358,9 @@ impl Verdict {
         if let Some(open) = &self.open {
             let mut all = self.best.clone();
             all.extend(open.subjects.iter().filter(|one| !self.best.contains(one)));
-            let all: Vec<&str> = all.iter().map(|&one| names[one].as_str()).collect();
-            return format!("cannot tell between {}", list(&all));
+            return format!("cannot tell between {}", named(&all, names));
         }
-        let best: Vec<&str> = self
-            .best
-            .iter()
-            .map(|&subject| names[subject].as_str())
-            .collect();
-        list(&best)
+        named(&self.best, names)
     }
 
     /// The subject that alone is the best, and is known to be.
@@ -394,17 +396,10 @@ impl Verdict {
 
     /// Why the winner is the winner, in words.
     pub(crate) fn reason(&self, names: &[String]) -> String {
-        let named = |subjects: &[usize]| {
-            let own: Vec<&str> = subjects
-                .iter()
-                .map(|&subject| names[subject].as_str())
-                .collect();
-            list(&own)
-        };
         let mut clauses = Vec::new();
         if self.best.is_empty() {
             let lead = |(subjects, labels): &(Vec<usize>, Vec<String>)| {
-                format!("{} in {}", named(subjects), jobs(labels))
+                format!("{} in {}", named(subjects, names), jobs(labels))
             };
             let leads: Vec<String> = self.leads.iter().map(lead).collect();
             clauses.push(format!("best are {}", leads.join("; ")));
@@ -422,6 +417,12 @@ impl Verdict {
         clauses.extend(self.remarks.iter().cloned());
         clauses.join("; ")
     }
+}
+
+/// Subjects by their names; of many the first ones.
+fn named(subjects: &[usize], names: &[String]) -> String {
+    let own = subjects.iter().map(|&subject| names[subject].clone());
+    list_of_many(&own.collect::<Vec<_>>())
 }
 
 /// `job 1`, `jobs 1 and 2`, `27 rows`.
@@ -446,7 +447,10 @@ fn behind(all: &[(usize, f64)], names: &[String]) -> String {
         .map(|(subject, percent)| format!("{} {percent:.0}\u{a0}%", names[*subject]))
         .collect();
     if let [(_, from), .., (_, to)] = far {
-        clauses.push(format!("{} others {from:.0} to {to:.0}\u{a0}%", far.len()));
+        let ends = [from, to].map(|percent| format!("{percent:.0}"));
+        let others = far.len();
+        let percents = distinct(ends.into_iter()).join(" to ");
+        clauses.push(format!("{others} others {percents}\u{a0}%"));
     }
     list(&clauses)
 }
