@@ -35,6 +35,7 @@ use matched::{Found, Key, label, matched, places};
 use order::{count, order, size};
 use raidlab_statistics::{Change, Comparison, Correction, Verdict, correct_table};
 use raidlab_store::{Finding, Measurement, MemberUse, Severity};
+use raidlab_units::distinct;
 use serde::Serialize;
 
 /// Up to so many rows each verdict is read on its own (Holm); of more the
@@ -190,7 +191,7 @@ pub fn compare(runs: &[RunData]) -> Result<RunComparison, ReportError> {
         row.position = position;
     }
     let mut heads: Vec<ComparedRun> = runs.iter().map(head).collect();
-    let mut correction = String::new();
+    let mut corrections = Vec::new();
     for run in 1..runs.len() {
         let found: Vec<_> = keyed
             .iter()
@@ -205,7 +206,7 @@ pub fn compare(runs: &[RunData]) -> Result<RunComparison, ReportError> {
                 other: runs[run].run.name.clone(),
             });
         }
-        correction = judge(runs, run, &found, &mut rows);
+        corrections.push(judge(runs, run, &found, &mut rows));
         count(&mut heads[run], run, &rows);
     }
     rows.sort_by(|a, b| order(a).cmp(&order(b)).then(size(b).total_cmp(&size(a))));
@@ -213,7 +214,7 @@ pub fn compare(runs: &[RunData]) -> Result<RunComparison, ReportError> {
         differences: differences::differences(runs, by_host),
         runs: heads,
         rows,
-        correction,
+        correction: distinct(corrections.into_iter()).join(" "),
         agreements: Vec::new(),
     })
 }
@@ -386,6 +387,9 @@ fn judge(
             cell.verdict = verdict(base, other, &comparison, modelled.then_some(better))
                 .map(|verdict| verdict.unless_open(limits));
         }
+    }
+    if modelled {
+        return "Between runs of a model with the same seed there is no chance.".to_owned();
     }
     if judged == 0 {
         return "No row was measured often enough to tell a difference from chance.".to_owned();

@@ -104,6 +104,11 @@ pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
              is within what is not known is called one that cannot be told.",
             list(&disks)
         ));
+        if !view.background.is_empty() {
+            let words = "What the arrays did in the background has no band and is ranked without \
+                         one, as nobody has measured how far it may be off.";
+            sentences.push(words.to_owned());
+        }
     }
     let struck = cells().filter(|cell| cell.fatal).count();
     if struck > 0 {
