@@ -174,11 +174,17 @@ fn what_has_no_band_is_said_beside_what_has_one() {
     let mut data = data();
     let said = |data: &RunData| terminal(data, &Style::default()).contains("has no band");
     assert!(!said(&data));
-    data.measurements[0].disk_band = Some(raidlab_store::DiskBand {
-        low: 0.5,
-        high: 1.25,
-        ratio: 1.1,
-    });
+    for m in data
+        .measurements
+        .iter_mut()
+        .filter(|m| !m.op.is_background())
+    {
+        m.disk_band = Some(raidlab_store::DiskBand {
+            low: 0.5,
+            high: 1.25,
+            ratio: 1.1,
+        });
+    }
     assert!(said(&data));
     // Nor do charts say that they have.
     let again = data

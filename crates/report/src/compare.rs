@@ -214,7 +214,7 @@ pub fn compare(runs: &[RunData]) -> Result<RunComparison, ReportError> {
         differences: differences::differences(runs, by_host),
         runs: heads,
         rows,
-        correction: distinct(corrections.into_iter()).join(" "),
+        correction: distinct(corrections).join(" "),
         agreements: Vec::new(),
     })
 }

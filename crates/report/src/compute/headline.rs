@@ -13,7 +13,7 @@ use super::states::{not_ranked, unlike};
 use super::trust::MODEL_BENCH;
 use super::view::{Row, View};
 use crate::data::RunData;
-use crate::format::{list, list_of_many};
+use crate::format::{list, list_of_many, signed_percent};
 use raidlab_statistics::{Comparison, Correction, Verdict as Answer, correct_table};
 use raidlab_units::{distinct, grouped};
 
@@ -327,11 +327,7 @@ fn remarks(names: &[String], rankings: &[Ranking], mean: impl Fn(usize) -> f64) 
             ratios().fold(0.0, f64::max),
         );
         let labels: Vec<String> = rows.iter().map(|(_, label)| label.clone()).collect();
-        let times = if labels.len() == 1 {
-            format!("{most:.0}")
-        } else {
-            format!("{least:.0} to {most:.0}")
-        };
+        let times = distinct([least, most].map(|times| format!("{times:.0}"))).join(" to ");
         remarks.push(format!(
             "{} stands out in {} with {times} times the next",
             names[leader],
@@ -434,6 +430,11 @@ fn jobs(labels: &[String]) -> String {
     }
 }
 
+/// A distance as tables have it, without its sign: what does something is not 100 % behind.
+fn less(percent: f64) -> String {
+    signed_percent(-percent).trim_start_matches('-').to_owned()
+}
+
 /// Who is how far behind; the farthest of many in one clause.
 fn behind(all: &[(usize, f64)], names: &[String]) -> String {
     let named = if all.len() > NAMED_BEHIND + 1 {
@@ -444,13 +445,12 @@ fn behind(all: &[(usize, f64)], names: &[String]) -> String {
     let (near, far) = all.split_at(named);
     let mut clauses: Vec<String> = near
         .iter()
-        .map(|(subject, percent)| format!("{} {percent:.0}\u{a0}%", names[*subject]))
+        .map(|(subject, percent)| format!("{} {}", names[*subject], less(*percent)))
         .collect();
     if let [(_, from), .., (_, to)] = far {
-        let ends = [from, to].map(|percent| format!("{percent:.0}"));
-        let others = far.len();
-        let percents = distinct(ends.into_iter()).join(" to ");
-        clauses.push(format!("{others} others {percents}\u{a0}%"));
+        let ends = distinct([from, to].map(|percent| less(*percent)));
+        let percents = ends.join(" to ").replacen("\u{a0}% to", " to", 1);
+        clauses.push(format!("{} others {percents}", far.len()));
     }
     list(&clauses)
 }

@@ -229,3 +229,8 @@ fn a_row_of_zeros_ranks_nobody_and_a_subject_with_one_is_told() {
         ("zfs", [0.0, 0.0])
     ]));
 }
+
+#[test]
+fn a_subject_far_behind_is_as_far_behind_as_in_the_table() {
+    insta::assert_snapshot!(verdict_of(&[("nvme", [40_000.0; 2]), ("md", [170.0; 2])]));
+}
