@@ -24,7 +24,7 @@ pub use rule::Rule;
 use case::Case;
 use finding::Ruling;
 use raidlab_store::{
-    CommandRecord, EventRecord, Finding, Measurement, Observation, Records, Series,
+    CommandRecord, EventRecord, Finding, Measurement, Observation, Records, Series, shown,
 };
 
 /// What was written down about a run. All of it may be empty.
@@ -89,12 +89,16 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     rules::RULES.iter()
 }
 
-/// Applies every rule to what jobs have measured. Rows of background work are left out: they are no
-/// job's figures, and no rule's bounds are about them.
+/// Applies every rule to what jobs have measured, where disks were modelled with several
+/// parameter sets to the figures that are shown. What arrays did in the background is
+/// no job's figure: no rule's bounds are about it.
 #[must_use]
 pub fn audit(evidence: &Evidence<'_>) -> Audit {
     let of_jobs = |row: &&Measurement| !row.op.is_background();
-    let rows: Vec<Measurement> = evidence.rows.iter().filter(of_jobs).cloned().collect();
+    let rows: Vec<Measurement> = shown(evidence.rows.iter())
+        .filter(of_jobs)
+        .cloned()
+        .collect();
     let case = Case::new(Evidence {
         rows: &rows,
         ..*evidence

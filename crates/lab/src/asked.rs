@@ -3,7 +3,7 @@
 
 use crate::suite::{Event, EventKind};
 use raidlab_store::fact;
-use raidlab_units::Bytes;
+use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::JobGroup;
 use std::collections::BTreeSet;
 
@@ -42,12 +42,7 @@ impl Asked {
         });
         let starts = regions.iter().flatten().map(|(start, _)| *start);
         Self {
-            runtime_ns: group
-                .jobs
-                .iter()
-                .filter_map(|job| job.runtime)
-                .max()
-                .map(|time| time.0),
+            runtime_ns: common_runtime(group).map(|time| time.0),
             amount_bytes: amounts
                 .reduce(|one, other| one?.checked_add(other?))
                 .flatten(),
@@ -67,6 +62,14 @@ impl Asked {
         .into_iter()
         .filter_map(|(name, value, unit)| Some((name, value?, unit)))
     }
+}
+
+/// How long all jobs of a group are to run; `None` where they are told differently, or not all
+/// of them.
+fn common_runtime(group: &JobGroup) -> Option<Nanos> {
+    let mut times = group.jobs.iter().map(|job| job.runtime);
+    let first = times.next().flatten()?;
+    times.all(|time| time == Some(first)).then_some(first)
 }
 
 /// The start and length of every clone's region; `None` where fio would refuse one.
@@ -174,6 +177,25 @@ mod tests {
             let file = jobs.and_then(|jobs| jobs.model()).expect("modelled");
             let asked = Asked::of(&file.groups[0], Bytes(1 << 30), false);
             assert_eq!(asked.amount_bytes, expected, "{options}");
+        }
+    }
+
+    /// A job that is told less time than those beside it has not ended early.
+    #[test]
+    fn a_time_is_asked_for_where_all_jobs_have_it() {
+        for (options, expected) in [
+            (
+                "--name=a --runtime=2 --name=b --runtime=2",
+                Some(2_000_000_000),
+            ),
+            ("--name=a --runtime=1 --name=b --runtime=2", None),
+            ("--name=a --size=1m --name=b --runtime=2", None),
+        ] {
+            let words: Vec<&str> = options.split_whitespace().collect();
+            let jobs = FioJobs::from_command_line("x", &words, &Permission::default());
+            let file = jobs.and_then(|jobs| jobs.model()).expect("modelled");
+            let asked = Asked::of(&file.groups[0], Bytes(1 << 30), false);
+            assert_eq!(asked.runtime_ns, expected, "{options}");
         }
     }
 

@@ -19,7 +19,7 @@ use crate::catalogue::{self, Kind, LoadError};
 use crate::document::{Document, FileError};
 use crate::files::Files;
 use crate::settings;
-use raidlab_store::{Measurement, Metric, Operation};
+use raidlab_store::{Measurement, Metric, Operation, shown};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -320,7 +320,7 @@ impl Selector {
     fn value(&self, suites: &[String], runs: &[Vec<Measurement>], metric: Metric) -> Option<Value> {
         runs.iter().find_map(|rows| {
             let is_known = |row: &&Measurement| metric != Metric::Seconds || !row.is_unfinished();
-            let own = rows.iter().filter(|row| self.covers(suites, row));
+            let own = shown(rows.iter().filter(|row| self.covers(suites, row)));
             let values = own.filter(is_known).map(|row| row.value_of(metric));
             let (mut count, mut sum) = (0.0, 0.0);
             let (mut least, mut most) = (f64::INFINITY, 0.0_f64);

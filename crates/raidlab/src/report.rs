@@ -39,7 +39,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     members_csv: Option<PathBuf>,
 
-    /// Write one JSON object per measurement and line, as `run --json` does.
+    /// Write one JSON object per measurement and line, as `run --json` does, job by job.
     #[arg(long, value_name = "FILE")]
     json_lines: Option<PathBuf>,
 

@@ -167,3 +167,47 @@ fn a_model_s_run_without_jobs_was_not_measured() {
     assert!(text.contains("Every figure comes from a model"), "{text}");
     assert!(!text.contains("Every figure was measured"), "{text}");
 }
+
+/// Figures of disks that nobody fitted have a band, and these have none.
+#[test]
+fn what_has_no_band_is_said_beside_what_has_one() {
+    let mut data = data();
+    let said = |data: &RunData| terminal(data, &Style::default()).contains("has no band");
+    assert!(!said(&data));
+    for m in data
+        .measurements
+        .iter_mut()
+        .filter(|m| !m.op.is_background())
+    {
+        m.disk_band = Some(raidlab_store::DiskBand {
+            low: 0.5,
+            high: 1.25,
+            ratio: 1.1,
+        });
+    }
+    assert!(said(&data));
+    // Nor do charts say that they have.
+    let again = data
+        .measurements
+        .iter()
+        .filter(|m| m.op == Operation::Recovery);
+    let again = again.map(|m| Measurement {
+        repetition: 1,
+        runtime_ns: m.runtime_ns / 2,
+        ..m.clone()
+    });
+    data.measurements.extend(again.collect::<Vec<_>>());
+    let figures = crate::chart::figures(&data, &View::new(&data));
+    let rebuilds: Vec<_> = figures
+        .iter()
+        .filter(|one| one.title.contains("rebuild"))
+        .collect();
+    assert!(!rebuilds.is_empty());
+    for figure in rebuilds {
+        assert!(
+            !figure.caption.contains("never fitted"),
+            "{}",
+            figure.caption
+        );
+    }
+}

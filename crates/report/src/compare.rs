@@ -34,6 +34,7 @@ use matched::{Found, Key, label, matched, places};
 use order::{count, order, size};
 use raidlab_statistics::{Change, Comparison, Correction, Verdict, correct_table};
 use raidlab_store::{Finding, Measurement, MemberUse, Severity};
+use raidlab_units::distinct;
 use serde::Serialize;
 
 /// The number of rows up to which each verdict is read on its own (Holm); more are read for
@@ -186,7 +187,7 @@ pub fn compare(runs: &[RunData]) -> Result<RunComparison, ReportError> {
         row.position = position;
     }
     let mut heads: Vec<ComparedRun> = runs.iter().map(head).collect();
-    let mut correction = String::new();
+    let mut corrections = Vec::new();
     for run in 1..runs.len() {
         let found: Vec<_> = keyed
             .iter()
@@ -201,7 +202,7 @@ pub fn compare(runs: &[RunData]) -> Result<RunComparison, ReportError> {
                 other: runs[run].run.name.clone(),
             });
         }
-        correction = judge(runs, run, &found, &mut rows);
+        corrections.push(judge(runs, run, &found, &mut rows));
         count(&mut heads[run], run, &rows);
     }
     rows.sort_by(|a, b| order(a).cmp(&order(b)).then(size(b).total_cmp(&size(a))));
@@ -209,7 +210,7 @@ pub fn compare(runs: &[RunData]) -> Result<RunComparison, ReportError> {
         differences: differences::differences(runs, by_host),
         runs: heads,
         rows,
-        correction,
+        correction: distinct(corrections).join(" "),
         agreements: Vec::new(),
     })
 }
@@ -381,6 +382,9 @@ fn judge(
             cell.verdict = verdict(base, other, &comparison, modelled.then_some(better))
                 .map(|verdict| verdict.unless_open(limits));
         }
+    }
+    if modelled {
+        return "Between runs of a model with the same seed there is no chance.".to_owned();
     }
     if judged == 0 {
         return "No row was measured often enough to tell a difference from chance.".to_owned();

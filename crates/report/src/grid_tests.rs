@@ -29,3 +29,29 @@ fn tables_leave_out_subjects_that_none_of_their_jobs_ran_on() {
     let rows = page.matches("<tr><th scope=\"row\">").count();
     assert!(rows < 100, "{rows} rows for 21 figures");
 }
+
+/// Of Markdown, a line right below a table is a row of it.
+#[test]
+fn nothing_but_its_rows_touches_a_table() {
+    let mut data = sample::data();
+    let cells = (0..40).flat_map(|number| {
+        let name = format!("subject-{number}");
+        (0..20).map(move |job| sample::cell(&name, job))
+    });
+    data.measurements = cells.chain([sample::cell("subject-40", 1)]).collect();
+    let text = markdown(&data);
+    let lines: Vec<&str> = text.lines().collect();
+    let heads = (2..lines.len()).filter(|&at| lines[at].starts_with("| ---"));
+    assert!(heads.clone().count() > 4, "{text}");
+    for head in heads {
+        assert_eq!(lines[head - 2], "", "above {}", lines[head - 1]);
+        let mut below = lines[head..].iter();
+        let after = below.find(|line| !line.starts_with('|'));
+        assert_eq!(
+            after.copied().unwrap_or_default(),
+            "",
+            "below {}",
+            lines[head - 1]
+        );
+    }
+}

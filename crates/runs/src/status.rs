@@ -30,6 +30,9 @@ pub enum State {
     Missing,
 }
 
+/// What helps who names something else.
+const THE_FOLDER: &str = "name the folder that `raidlab run --shard` writes into";
+
 /// The states of all shards of the run in a folder, in their order.
 ///
 /// # Errors
@@ -46,14 +49,13 @@ pub fn status(folder: &Path) -> Result<Vec<(Shard, State)>, Failure> {
     });
     submitted.ok_or_else(|| {
         let words = format!("there is no shard in {}", visible_path(folder));
-        Failure::words(Kind::Input, words)
-            .help("name the folder that `raidlab run --shard` writes into")
+        Failure::words(Kind::Input, words).help(THE_FOLDER)
     })
 }
 
 /// Returns the states as [`status()`] does; `None` where there is no file of any shard.
 pub(crate) fn states(folder: &Path) -> Result<Option<Vec<(Shard, State)>>, Failure> {
-    let unreadable = |error| Failure::read_file(folder, error);
+    let unreadable = |error| Failure::read_file(folder, error).help(THE_FOLDER);
     let mut states = BTreeMap::new();
     let mut count: Option<NonZero<u32>> = None;
     for entry in folder.read_dir().map_err(unreadable)? {

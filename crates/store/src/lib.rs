@@ -31,8 +31,8 @@ pub use export::{
     published_error_percent, to_json_line, write_csv, write_json_lines, write_members_csv,
 };
 pub use measurement::{
-    DiskBand, KeptPlan, Latency, Measurement, MemberUse, Metric, PublishedFigure, Role, Run,
-    Setting,
+    DiskBand, KeptPlan, Latency, MAIN_FIT, Measurement, MemberUse, Metric, PublishedFigure, Role,
+    Run, Setting, shown,
 };
 pub use origin::{Origin, RunId};
 pub use raidlab_results::{Fact, Operation, UnknownOperation, fact};

@@ -4,6 +4,31 @@ use crate::{Operation, Shard};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The parameter set of disk models whose figures are shown: it knows least about what it
+/// predicts.
+pub const MAIN_FIT: &str = "strict";
+
+/// Those of a run's rows whose figures stand for their cells, in their order. Where a cell was
+/// modelled with several parameter sets, these are the rows of [`MAIN_FIT`], or else of the
+/// set that comes first; the others only widen its band.
+pub fn shown<'a>(
+    rows: impl Iterator<Item = &'a Measurement> + Clone,
+) -> impl Iterator<Item = &'a Measurement> {
+    let of_cell = |m: &'a Measurement| {
+        let place = (m.host.as_str(), m.subject.as_str(), m.filesystem.as_str());
+        (place, m.sequence, m.op, m.part.as_str())
+    };
+    let mut fits: BTreeMap<_, &str> = BTreeMap::new();
+    for m in rows.clone() {
+        let fit = fits.entry(of_cell(m)).or_insert(&m.fit);
+        if m.fit == MAIN_FIT {
+            *fit = MAIN_FIT;
+        }
+    }
+    rows.filter(move |m| fits.get(&of_cell(m)) == Some(&m.fit.as_str()))
+}
 
 /// The relation of a figure to the facts that the bench was calibrated on.
 #[derive(

@@ -128,6 +128,31 @@ fn cell(lab: Lab, index: usize) -> Lab {
     facts.into_iter().fold(lab, add)
 }
 
+/// Rows of a parameter set that only widens the band of a figure are no ground to strike it out.
+#[test]
+fn what_is_not_shown_strikes_nothing_out() {
+    let mut lab = clean_suite();
+    for row in &mut lab.rows {
+        "strict".clone_into(&mut row.fit);
+    }
+    let mut others = lab.rows.clone();
+    for row in &mut others {
+        "joint".clone_into(&mut row.fit);
+        row.iops *= 1000.0;
+        row.bytes_per_second *= 1000.0;
+    }
+    let alone = lab.audit();
+    lab.rows.splice(0..0, others);
+    assert_eq!(lab.audit(), alone);
+    for row in &mut lab.rows {
+        row.fit.retain(|letter| letter != 's');
+    }
+    assert!(
+        lab.audit().findings.iter().any(|one| one.rule == "B1"),
+        "without it the first is shown"
+    );
+}
+
 #[test]
 fn a_clean_suite_raises_no_alarm() {
     let audit = clean_suite().audit();

@@ -242,3 +242,21 @@ fn built_in_claims_name_cells_that_there_are() {
         }
     }
 }
+
+/// The rows of a parameter set that only widens the band are no repetitions.
+#[test]
+fn of_several_parameter_sets_one_is_judged() {
+    let claims = claims(FILE).expect("valid");
+    let of = |fit: &str, megabytes| Measurement {
+        fit: fit.to_owned(),
+        ..row("one", "j", megabytes)
+    };
+    let rows = vec![
+        of("joint", 40.0),
+        of("strict", 96.0),
+        row("two", "j", 100.0),
+    ];
+    let judged = claims.judge(&[rows]);
+    let outcome = &judged[1].outcomes[0];
+    assert_eq!((outcome.ratio, outcome.is_close), (0.96, false));
+}

@@ -59,6 +59,10 @@ const MISTAKES: &[(&str, &[&str])] = &[
         &["merge", "nowhere"],
     ),
     (
+        "the state of a file in place of the folder of its shards",
+        &["status", "notes"],
+    ),
+    (
         "a time for parts without a part",
         &["simulate", "--stop-after", "2s"],
     ),

@@ -135,6 +135,11 @@ fn models_have_no_chance_in_them() {
     }
     let found = compare(&[sample::data(), other.clone()]).unwrap();
     assert_eq!(found.runs[1].worse, found.rows.len());
+    assert!(
+        found.correction.ends_with("there is no chance."),
+        "{}",
+        found.correction
+    );
     let verdict = found.rows[0].cells[1]
         .as_ref()
         .unwrap()
@@ -144,8 +149,10 @@ fn models_have_no_chance_in_them() {
     assert_eq!(verdict.words, "-10 % (modelled: no chance in it)");
     // Another seed is chance, and once is not often enough to tell it.
     other.run.seed += 1;
-    let found = compare(&[sample::data(), other]).unwrap();
-    assert_eq!(found.runs[1].cannot_tell, found.rows.len());
+    let found = compare(&[sample::data(), sample::data(), other]).unwrap();
+    assert_eq!(found.runs[2].cannot_tell, found.rows.len());
+    let words = "there is no chance. No row was measured often enough";
+    assert!(found.correction.contains(words), "{}", found.correction);
 }
 
 #[test]

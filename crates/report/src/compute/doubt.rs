@@ -6,7 +6,7 @@
 //! after the common error has cancelled; on different disks each figure may lie anywhere in its own
 //! band. A lead that vanishes at the worse end is not counted as one.
 
-use crate::format::figure;
+use crate::format::{figure, list};
 use raidlab_store::{DiskBand, Measurement};
 use std::collections::BTreeSet;
 
@@ -103,16 +103,48 @@ fn models(m: &Measurement) -> BTreeSet<&str> {
     models.collect()
 }
 
-/// The disks without a fit in some rows, by name, in order.
-pub(crate) fn unfitted<'a>(rows: impl Iterator<Item = &'a Measurement>) -> Vec<&'a str> {
-    let banded = rows.filter(|m| m.disk_band.is_some());
-    let names: BTreeSet<&str> = banded.flat_map(models).collect();
-    names.into_iter().collect()
+/// The disks without a fit in some rows, in words; empty where there are none.
+///
+/// A row has no band where all disks that took part were fitted: so those of such rows are.
+/// Where that leaves several of a row with a band, one of them may be fitted all the same.
+pub(crate) fn unfitted<'a>(rows: impl Iterator<Item = &'a Measurement> + Clone) -> String {
+    let took_part = |m: &'a Measurement| {
+        let members = m.members.iter();
+        let busy = members.filter(|member| member.read_ios + member.write_ios > 0);
+        busy.map(|member| member.model.as_str()).collect()
+    };
+    let fitted: BTreeSet<&str> = rows
+        .clone()
+        .filter(|m| m.disk_band.is_none())
+        .flat_map(|m| -> BTreeSet<&str> { took_part(m) })
+        .collect();
+    let others: Vec<BTreeSet<&str>> = rows
+        .filter(|m| m.disk_band.is_some())
+        .map(|m| &took_part(m) - &fitted)
+        .collect();
+    let names: Vec<&str> = others
+        .iter()
+        .flatten()
+        .copied()
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    let known = |name: &&str| {
+        others
+            .iter()
+            .any(|one| one.len() == 1 && one.contains(name))
+    };
+    let of_all = if names.iter().all(known) {
+        ""
+    } else {
+        "all of "
+    };
+    format!("{of_all}{}", list(&names))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Limits, around, words};
+    use super::{Limits, around, unfitted, words};
     use crate::sample;
     use raidlab_store::{DiskBand, Measurement};
 
@@ -156,5 +188,33 @@ mod tests {
         let mean = Limits::mean(&[one, None]).unwrap();
         assert!((mean.high - 2.0_f64.sqrt()).abs() < 1e-9, "{mean:?}");
         assert_eq!(Limits::mean(&[None, None]), None);
+    }
+
+    #[test]
+    fn a_fitted_disk_beside_others_is_not_said_to_lack_a_fit() {
+        let pair = |one: &str, other: &str, band| {
+            let mut m = on(one, band);
+            other.clone_into(&mut m.members[1].model);
+            for member in &mut m.members {
+                member.read_ios = 1;
+            }
+            m
+        };
+        let said = |rows: &[Measurement]| unfitted(rows.iter());
+        let mixed = pair("fitted", "evo", BAND);
+        assert_eq!(
+            said(&[mixed.clone(), pair("fitted", "fitted", None)]),
+            "evo"
+        );
+        assert_eq!(said(std::slice::from_ref(&mixed)), "all of evo and fitted");
+        assert_eq!(
+            said(&[mixed, pair("evo", "evo", BAND)]),
+            "all of evo and fitted"
+        );
+        assert_eq!(
+            said(&[pair("a", "a", BAND), pair("b", "b", BAND)]),
+            "a and b"
+        );
+        assert_eq!(said(&[pair("a", "a", None)]), "");
     }
 }

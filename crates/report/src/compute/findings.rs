@@ -186,15 +186,33 @@ fn cells(findings: &[&Finding], view: &View<'_>) -> String {
         .map(|finding| finding.scope.repetition)
         .collect();
     if let Some(repetitions) = repetitions.filter(|_| repeated) {
-        let numbers: Vec<String> = repetitions.iter().map(|n| (n + 1).to_string()).collect();
-        let noun = if numbers.len() == 1 {
+        let noun = if repetitions.len() == 1 {
             "repetition"
         } else {
             "repetitions"
         };
-        words.push_str(&format!(" ({noun} {})", list(&numbers)));
+        words.push_str(&format!(" ({noun} {})", list(&ranges(&repetitions))));
     }
     words
+}
+
+/// Repetitions as people count them: `1`, `3 to 7`.
+fn ranges(repetitions: &BTreeSet<u32>) -> Vec<String> {
+    let mut all: Vec<(u32, u32)> = Vec::new();
+    for number in repetitions.iter().map(|repetition| repetition + 1) {
+        match all.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => all.push((number, number)),
+        }
+    }
+    let words = all
+        .into_iter()
+        .flat_map(|(first, last)| match last - first {
+            0 => vec![first.to_string()],
+            1 => vec![first.to_string(), last.to_string()],
+            _ => vec![format!("{first} to {last}")],
+        });
+    words.collect()
 }
 
 /// Rows in words: a job's name alone where all its rows are meant, and with its title where another
@@ -303,6 +321,14 @@ mod tests {
         }
         let text = named(&data);
         assert!(text.starts_with("job same ("), "{text}");
+    }
+
+    #[test]
+    fn repetitions_in_a_row_are_told_by_their_ends() {
+        let words = |all: &[u32]| super::ranges(&all.iter().copied().collect()).join(" ");
+        assert_eq!(words(&[0, 1]), "1 2");
+        assert_eq!(words(&[1, 3, 4, 5, 9, 48, 49]), "2 4 to 6 10 49 50");
+        assert_eq!(words(&(0..50).collect::<Vec<_>>()), "1 to 50");
     }
 
     #[test]

@@ -12,9 +12,9 @@ use super::states::{not_ranked, unlike};
 use super::trust::MODEL_BENCH;
 use super::view::{Row, View};
 use crate::data::RunData;
-use crate::format::list;
+use crate::format::{list, list_of_many, signed_percent};
 use raidlab_statistics::{Comparison, Correction, Verdict as Answer, correct_table};
-use raidlab_units::grouped;
+use raidlab_units::{distinct, grouped};
 
 /// The number of rows up to which they are listed by name.
 const NAMED_ROWS: usize = 6;
@@ -169,7 +169,15 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str, of_jobs: bool) -> Optio
     let (mut rows, left_out) = comparable(view, class, of_jobs);
     // Not every array has a third recovery, and an unfinished one cannot be ranked.
     let ranks = |row: &Row<'_>| row.valid_values().into_iter().flatten().count() > 1;
-    rows.retain(|row| of_jobs || ranks(row));
+    // Where nobody did anything nobody is better.
+    let is_of_nothing = |row: &Row<'_>| row.cells.iter().flatten().all(|cell| cell.value <= 0.0);
+    rows.retain(|row| {
+        if of_jobs {
+            !is_of_nothing(row)
+        } else {
+            ranks(row)
+        }
+    });
     let better = rows.first()?.rate.better();
     let usable = |row: &&Row<'_>, subject: usize| row.valid_values()[subject] > Some(0.0);
     let takes_part = |subject: &usize| rows.iter().all(|row| usable(row, *subject));
@@ -318,11 +326,7 @@ fn remarks(names: &[String], rankings: &[Ranking], mean: impl Fn(usize) -> f64) 
             ratios().fold(0.0, f64::max),
         );
         let labels: Vec<String> = rows.iter().map(|(_, label)| label.clone()).collect();
-        let times = if labels.len() == 1 {
-            format!("{most:.0}")
-        } else {
-            format!("{least:.0} to {most:.0}")
-        };
+        let times = distinct([least, most].map(|times| format!("{times:.0}"))).join(" to ");
         remarks.push(format!(
             "{} stands out in {} with {times} times the next",
             names[leader],
@@ -349,15 +353,9 @@ impl Verdict {
         if let Some(open) = &self.open {
             let mut all = self.best.clone();
             all.extend(open.subjects.iter().filter(|one| !self.best.contains(one)));
-            let all: Vec<&str> = all.iter().map(|&one| names[one].as_str()).collect();
-            return format!("cannot tell between {}", list(&all));
+            return format!("cannot tell between {}", named(&all, names));
         }
-        let best: Vec<&str> = self
-            .best
-            .iter()
-            .map(|&subject| names[subject].as_str())
-            .collect();
-        list(&best)
+        named(&self.best, names)
     }
 
     /// The single best subject, if that is certain.
@@ -393,17 +391,10 @@ impl Verdict {
 
     /// The reason for the winner, in words.
     pub(crate) fn reason(&self, names: &[String]) -> String {
-        let named = |subjects: &[usize]| {
-            let own: Vec<&str> = subjects
-                .iter()
-                .map(|&subject| names[subject].as_str())
-                .collect();
-            list(&own)
-        };
         let mut clauses = Vec::new();
         if self.best.is_empty() {
             let lead = |(subjects, labels): &(Vec<usize>, Vec<String>)| {
-                format!("{} in {}", named(subjects), jobs(labels))
+                format!("{} in {}", named(subjects, names), jobs(labels))
             };
             let leads: Vec<String> = self.leads.iter().map(lead).collect();
             clauses.push(format!("best are {}", leads.join("; ")));
@@ -423,6 +414,12 @@ impl Verdict {
     }
 }
 
+/// Subjects by their names; of many the first ones.
+fn named(subjects: &[usize], names: &[String]) -> String {
+    let own = subjects.iter().map(|&subject| names[subject].clone());
+    list_of_many(&own.collect::<Vec<_>>())
+}
+
 /// The jobs in words: `job 1`, `jobs 1 and 2`, `27 rows`.
 fn jobs(labels: &[String]) -> String {
     match labels.len() {
@@ -430,6 +427,11 @@ fn jobs(labels: &[String]) -> String {
         few if few <= NAMED_ROWS => format!("jobs {}", list(labels)),
         many => format!("{many} rows"),
     }
+}
+
+/// A distance as tables have it, without its sign: what does something is not 100 % behind.
+fn less(percent: f64) -> String {
+    signed_percent(-percent).trim_start_matches('-').to_owned()
 }
 
 /// The distances of the other subjects, in words; the farthest of many in one clause.
@@ -442,10 +444,12 @@ fn behind(all: &[(usize, f64)], names: &[String]) -> String {
     let (near, far) = all.split_at(named);
     let mut clauses: Vec<String> = near
         .iter()
-        .map(|(subject, percent)| format!("{} {percent:.0}\u{a0}%", names[*subject]))
+        .map(|(subject, percent)| format!("{} {}", names[*subject], less(*percent)))
         .collect();
     if let [(_, from), .., (_, to)] = far {
-        clauses.push(format!("{} others {from:.0} to {to:.0}\u{a0}%", far.len()));
+        let ends = distinct([from, to].map(|percent| less(*percent)));
+        let percents = ends.join(" to ").replacen("\u{a0}% to", " to", 1);
+        clauses.push(format!("{} others {percents}", far.len()));
     }
     list(&clauses)
 }

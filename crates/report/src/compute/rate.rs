@@ -183,7 +183,7 @@ pub(crate) fn units_note(rates: &[Rate]) -> String {
         words.push("iops: reads or writes per second, for blocks below 64 KiB.".to_owned());
     }
     if has(Rate::OperationsPerSecond) {
-        words.push("1/s: seeks or files per second.".to_owned());
+        words.push("1/s: seeks, files or flushes per second.".to_owned());
     }
     if has(Rate::MegabytesPerSecond) {
         words.push("MB/s: 10⁶ bytes per second, whatever unit the tool printed.".to_owned());

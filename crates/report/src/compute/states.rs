@@ -83,19 +83,27 @@ pub(crate) fn unlike(
     clauses
 }
 
-/// Subjects that have figures in some of the rows but not in all, and are not ranked for that
-/// reason; as a clause.
+/// Subjects that have figures in some of the rows but not in all, or one of 0, and are not
+/// ranked for that; as a clause.
 pub(crate) fn not_ranked(rows: &[&Row<'_>], names: &[String]) -> Option<String> {
     let all = (0..names.len()).filter_map(|subject| {
-        let without = rows.iter().filter(|row| row.cells[subject].is_none());
+        let is_zero = |row: &&&Row<'_>| {
+            let told = row.cells[subject].filter(|cell| row.rate.tells(cell.m, cell.value));
+            told.is_some_and(|cell| cell.value <= 0.0)
+        };
+        let zero = rows.iter().any(|row| is_zero(&row));
+        let without = rows
+            .iter()
+            .filter(|row| is_zero(row) || row.cells[subject].is_none());
         let labels: Vec<&str> = without.map(|row| row.label.as_str()).collect();
-        let some = !labels.is_empty() && labels.len() < rows.len();
+        let some = !labels.is_empty() && (zero || labels.len() < rows.len());
         some.then(|| {
             let jobs = match labels.as_slice() {
                 [one] => format!("job {one}"),
                 many => format!("{} of {} rows", many.len(), rows.len()),
             };
-            format!("{}, without a figure in {jobs}", names[subject])
+            let above = if zero { " above 0" } else { "" };
+            format!("{}, without a figure{above} in {jobs}", names[subject])
         })
     });
     let all: Vec<String> = all.collect();

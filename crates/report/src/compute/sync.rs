@@ -17,9 +17,9 @@ pub(crate) fn series<'v, 'a>(view: &'v View<'a>) -> Vec<&'v Row<'a>> {
     series_by_class(view).concat()
 }
 
-/// The series during a sync, class by class: from the first job of a class that started during a
-/// sync to the class's last, where there are at least two such jobs and all of them are the same
-/// load, so that only the progress differs.
+/// The series under sync, class by class: from the first job of a class that started
+/// with a sync going on to the class's last, where there are at least two such jobs
+/// and all of them are the same load and saw the same sync: only the progress differs.
 pub(crate) fn series_by_class<'v, 'a>(view: &'v View<'a>) -> Vec<Vec<&'v Row<'a>>> {
     let syncing = |row: &&Row<'a>| {
         let mut cells = row.cells.iter().flatten();
@@ -30,11 +30,25 @@ pub(crate) fn series_by_class<'v, 'a>(view: &'v View<'a>) -> Vec<Vec<&'v Row<'a>
         let rows = view.rows.iter().filter(|row| row.head.class == class);
         let several = rows.clone().filter(syncing).count() >= 2;
         let series: Vec<&Row<'_>> = rows.skip_while(|row| !syncing(row)).collect();
-        if several && series.iter().all(|row| load(row) == load(series[0])) {
+        let alike = series.iter().all(|row| load(row) == load(series[0]));
+        if several && alike && is_of_one_sync(&series) {
             all.push(series);
         }
     }
     all
+}
+
+/// Whether the jobs saw one sync: on no subject does the progress go back from one to the next.
+fn is_of_one_sync(series: &[&Row<'_>]) -> bool {
+    series.windows(2).all(|pair| {
+        let [before, after] = [pair[0], pair[1]].map(|row| row.repetitions.iter());
+        before.zip(after).all(|(before, after)| {
+            let firsts = before.first().zip(after.first());
+            firsts.is_none_or(|((before, _), (after, _))| {
+                progress_percent(after) >= progress_percent(before)
+            })
+        })
+    })
 }
 
 fn load(row: &Row<'_>) -> (Operation, u64, u32) {
@@ -58,6 +72,26 @@ mod tests {
         assert_eq!(progress_percent(&m), Some(100.0));
         m.array_state_start = "[U_]".to_owned();
         assert_eq!(progress_percent(&m), None);
+    }
+
+    /// What a check left of a rate is no part of what a rebuild leaves of it.
+    #[test]
+    fn two_syncs_are_no_series() {
+        let mut measurements: Vec<_> = (0..4).map(|n| sample::cell("md", n)).collect();
+        for (m, percent) in measurements.iter_mut().zip([5.0, 60.0, 12.0, 40.0]) {
+            (m.op, m.block_size_bytes, m.queue_depth) = (Operation::Read, 4096, 32);
+            "reads".clone_into(&mut m.class);
+            m.sync_percent_start = Some(percent);
+        }
+        assert!(series(&View::of_rows(&measurements)).is_empty());
+        for (m, percent) in measurements.iter_mut().zip([5.0, 12.0, 40.0, 60.0]) {
+            m.sync_percent_start = Some(percent);
+        }
+        assert_eq!(series(&View::of_rows(&measurements)).len(), 4);
+        // One after which a member was missing did not go on.
+        measurements[1].sync_percent_start = None;
+        "[U_]".clone_into(&mut measurements[1].array_state_start);
+        assert!(series(&View::of_rows(&measurements)).is_empty());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::column::Column;
 use super::doubt::unfitted;
 use super::view::View;
 use crate::data::RunData;
-use crate::format::{list, list_of_many};
+use crate::format::list_of_many;
 use raidlab_store::Role;
 use raidlab_units::{count, distinct};
 
@@ -103,8 +103,13 @@ pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
              real disks' figures lie for nine disks of ten, as far as leaving out can tell. The \
              ratio of two figures on the same disks is known better than that, and a rank that \
              is within what is not known is called one that cannot be told.",
-            list(&disks)
+            disks
         ));
+        if !view.background.is_empty() {
+            let words = "What the arrays did in the background has no band and is ranked without \
+                         one, as nobody has measured how far it may be off.";
+            sentences.push(words.to_owned());
+        }
     }
     let struck = cells().filter(|cell| cell.fatal).count();
     if struck > 0 {

@@ -11,13 +11,11 @@ use super::fold::fold;
 use super::rate::Rate;
 use crate::data::RunData;
 use raidlab_store::{
-    Finding, Measurement, Metric, Operation, Severity, published_error_percent as error_percent,
+    Finding, MAIN_FIT, Measurement, Metric, Operation, Severity,
+    published_error_percent as error_percent,
 };
 use raidlab_units::distinct;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The fit whose figures are shown, as it knows least about what it predicts.
-const MAIN_FIT: &str = "strict";
 
 /// The number of parts from which a job's operation is a matrix with a table of its own, as
 /// iozone's file sizes by record sizes.
@@ -206,32 +204,21 @@ impl<'a> View<'a> {
     }
 
     /// All cells of jobs, with the index of the column, in row order.
-    pub(crate) fn cells(&self) -> impl Iterator<Item = (usize, &Row<'a>, Cell<'a>)> {
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (usize, &Row<'a>, Cell<'a>)> + Clone {
         self.all_cells().filter(|(_, row, _)| row.is_of_job())
     }
 
     /// The cells of [`Self::cells`], and those of background work.
-    pub(crate) fn all_cells(&self) -> impl Iterator<Item = (usize, &Row<'a>, Cell<'a>)> {
+    pub(crate) fn all_cells(&self) -> impl Iterator<Item = (usize, &Row<'a>, Cell<'a>)> + Clone {
         self.all_rows().flat_map(|row| {
             let cells = row.cells.iter().enumerate();
             cells.filter_map(move |(subject, cell)| cell.map(|cell| (subject, row, cell)))
         })
     }
 
-    /// The meaning of the bands around figures, in words: `Shaded: ...`.
+    /// What the bands around figures of jobs are: `Shaded: ...`.
     pub(crate) fn band_words(&self, drawn: &str) -> String {
-        let any = |has: fn(&Cell<'_>) -> bool| self.cells().any(|(_, _, cell)| has(&cell));
-        let mut parts = Vec::new();
-        if any(|cell| cell.used > 1) {
-            parts.push("the 95\u{a0}% interval over repetitions");
-        }
-        if any(|cell| cell.of_disks.is_some()) {
-            parts.push("where real disks may be, as these were never fitted");
-        }
-        if parts.is_empty() {
-            parts.push("the band between fits of the disk model");
-        }
-        format!("{drawn}: {}.", parts.join("; "))
+        band_words(drawn, self.cells().map(|(_, _, cell)| cell))
     }
 
     /// The rows of the main tables and charts.
@@ -265,6 +252,22 @@ impl<'a> View<'a> {
     pub(crate) fn classes(&self) -> Vec<&'a str> {
         distinct(self.all_rows().map(|row| row.head.class.as_str()))
     }
+}
+
+/// What the bands around these figures are: `Shaded: ...`.
+pub(crate) fn band_words<'a>(drawn: &str, cells: impl Iterator<Item = Cell<'a>> + Clone) -> String {
+    let any = |has: fn(&Cell<'_>) -> bool| cells.clone().any(|cell| has(&cell));
+    let mut parts = Vec::new();
+    if any(|cell| cell.used > 1) {
+        parts.push("the 95\u{a0}% interval over repetitions");
+    }
+    if any(|cell| cell.of_disks.is_some()) {
+        parts.push("where real disks may be, as these were never fitted");
+    }
+    if parts.is_empty() {
+        parts.push("the band between fits of the disk model");
+    }
+    format!("{drawn}: {}.", parts.join("; "))
 }
 
 impl<'a> Row<'a> {

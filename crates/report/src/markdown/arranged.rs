@@ -72,7 +72,11 @@ pub(super) fn arranged<C>(
         }
         Arrangement::Turned(groups) => groups,
     };
-    for group in groups {
+    for (number, group) in groups.into_iter().enumerate() {
+        // Without an empty line what follows would be a row of the table above.
+        if number > 0 {
+            text.push('\n');
+        }
         let rows = &rows[group];
         let mut heads = vec!["subject".to_owned()];
         heads.extend(rows.iter().map(|row| row.leading.join("<br>")));
@@ -85,7 +89,7 @@ pub(super) fn arranged<C>(
         let cells: Vec<Vec<String>> = lines.collect();
         raw_table(text, &heads, &alignments(1), &cells);
         if let Some(words) = absent_words(subjects.len() - cells.len()) {
-            let _ = writeln!(text, "{words}\n");
+            let _ = writeln!(text, "\n{words}");
         }
     }
 }

@@ -218,8 +218,7 @@ fn job(result: &ToolResult, all: &mut Facts) {
             .map(|option| option.value.as_str())
     };
     let on = |name: &str| option(name).is_some_and(|value| value != "0");
-    let time = option("runtime").and_then(seconds);
-    if let Some(time) = time {
+    if let Some(time) = common_runtime(result) {
         all.add(fact::JOB_ASKED_RUNTIME_NS, &time.to_string(), "ns");
     }
     let offset = option("offset").map_or(Some(0), |text| parse_bytes(text).ok().map(|b| b.0));
@@ -241,6 +240,24 @@ fn job(result: &ToolResult, all: &mut Facts) {
         "random"
     };
     all.add(fact::JOB_DATA_PATTERN, pattern, "");
+}
+
+/// The time that all jobs were to run, in nanoseconds; `None` where their times differ, or not all
+/// have one.
+fn common_runtime(result: &ToolResult) -> Option<u64> {
+    let of = |job: Option<u32>| {
+        let mut own = options(result).filter(|option| option.job.is_none() || option.job == job);
+        seconds(
+            &own.find(|option| canonical_name(&option.name) == "runtime")?
+                .value,
+        )
+    };
+    // Options of all jobs stand behind those of single ones, and name no job besides these.
+    let is_of_one = options(result).next()?.job.is_some();
+    let jobs = options(result).filter(|option| option.job.is_some() == is_of_one);
+    let mut times = jobs.map(|option| of(option.job));
+    let first = times.next().flatten()?;
+    times.all(|time| time == Some(first)).then_some(first)
 }
 
 /// Parses one of fio's times: a plain number is in seconds.
@@ -377,5 +394,41 @@ fn by_operations(result: &ToolResult) -> (&'static str, &'static str) {
         (true, false) => ("read", "read"),
         (false, true) => ("write", "write"),
         _ => ("reads and writes", "mixed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::common_runtime;
+    use crate::result::{ReportedOption, ToolResult};
+
+    /// A job that was told less time than those beside it has not ended early.
+    #[test]
+    fn a_time_is_asked_for_where_all_jobs_have_it() {
+        let of = |options: &[(Option<u32>, &str)]| {
+            let mut result = ToolResult::new(crate::fio::JSON);
+            let options = options.iter();
+            let options = options.map(|(job, name)| match name.split_once('=') {
+                Some((name, value)) => ReportedOption::new(*job, name, value),
+                None => ReportedOption::new(*job, name, ""),
+            });
+            result.options = options.collect();
+            common_runtime(&result).map(|time| time / 1_000_000_000)
+        };
+        let (a, b) = (Some(0), Some(1));
+        assert_eq!(of(&[(None, "runtime=9")]), Some(9));
+        assert_eq!(of(&[(None, "bs=4k"), (a, "runtime=2")]), Some(2));
+        assert_eq!(of(&[(None, "runtime=9"), (a, "runtime=2")]), Some(2));
+        assert_eq!(
+            of(&[(None, "runtime=2"), (a, "name=x"), (b, "name=y")]),
+            Some(2)
+        );
+        assert_eq!(of(&[(a, "runtime=1"), (b, "runtime=2")]), None);
+        assert_eq!(
+            of(&[(None, "runtime=2"), (a, "runtime=1"), (b, "name=y")]),
+            None
+        );
+        assert_eq!(of(&[(a, "runtime=2"), (b, "size=1m")]), None);
+        assert_eq!(of(&[]), None);
     }
 }

@@ -8,7 +8,7 @@ use crate::compute::headline::class_title;
 use crate::compute::rate::Rate;
 use crate::compute::shape::{self, Load, jobs};
 use crate::compute::standing::Better;
-use crate::compute::view::{Row, View};
+use crate::compute::view::{Row, View, band_words};
 use crate::data::RunData;
 use crate::format::figure;
 use raidlab_store::Operation;
@@ -138,7 +138,7 @@ fn rates(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Fi
         legend.push(Key::explains("published", published_key()));
     }
     if cells().any(|cell| cell.band.0 < cell.band.1) {
-        caption.push_str(&view.band_words("Whisker"));
+        caption.push_str(&band_words("Whisker", cells().copied()));
         caption.push(' ');
     }
     if cells().any(|cell| cell.fatal) {

@@ -11,6 +11,9 @@ fn verdict_of(rates: &[(&str, [f64; 2])]) -> String {
         for (sequence, iops) in (0..).zip(iops) {
             let mut m = sample::cell(subject, sequence);
             m.iops = *iops;
+            if *iops == 0.0 {
+                (m.bytes_per_second, m.total_ios, m.total_bytes) = (0.0, 0, 0);
+            }
             data.measurements.push(m);
         }
     }
@@ -201,4 +204,33 @@ fn what_arrays_do_is_not_ranked_with_what_jobs_do() {
     let found = verdicts(&data, &view);
     let winners: Vec<String> = found.iter().map(|one| one.winner(&view.names)).collect();
     assert_eq!(winners, ["md", "zfs"]);
+}
+
+#[test]
+fn of_many_that_draw_the_first_are_named() {
+    let names: Vec<String> = (0..40).map(|number| format!("s{number}")).collect();
+    let rates: Vec<_> = names
+        .iter()
+        .map(|name| {
+            (
+                name.as_str(),
+                [if name.len() == 2 { 97.0 } else { 100.0 }; 2],
+            )
+        })
+        .collect();
+    insta::assert_snapshot!(verdict_of(&rates));
+}
+
+#[test]
+fn a_row_of_zeros_ranks_nobody_and_a_subject_with_one_is_told() {
+    insta::assert_snapshot!(verdict_of(&[
+        ("md", [100.0, 0.0]),
+        ("gflash", [80.0, 0.0]),
+        ("zfs", [0.0, 0.0])
+    ]));
+}
+
+#[test]
+fn a_subject_far_behind_is_as_far_behind_as_in_the_table() {
+    insta::assert_snapshot!(verdict_of(&[("nvme", [40_000.0; 2]), ("md", [170.0; 2])]));
 }
