@@ -38,7 +38,7 @@ fn too_quick(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<
     let past_memory = || is_direct(case, row) == Some(true) || each_flushed();
     // The time of flushes is in the rate, and not in the latency of the writes.
     let flushes = || {
-        let options = ["fsync", "fdatasync"].map(|name| fact::fio_option(name));
+        let options = ["fsync", "fdatasync"].map(fact::fio_option);
         let mut values = options.iter().filter_map(|name| case.text(row, name));
         values.any(|value| value != "0")
     };
