@@ -169,7 +169,6 @@ impl Pool {
             return;
         };
         let (first, end) = (job.request.start.0 / block_sectors, job.end);
-        self.log.record(job.request.count.to_bytes());
         if self.txg.open_blocks == 0 && self.txg.deadline <= now {
             let late = now.0 - self.txg.deadline.0;
             let timeout = self.config.txg_timeout.0.max(1);

@@ -1,7 +1,7 @@
 //! A request's walk over its blocks: blocks that it needs are in memory or are read, and with all
 //! of them it ends, or passes the write throttle.
 
-use super::{Pool, Timer, Waiter, finish, io};
+use super::{Job, Pool, Timer, Waiter, finish, io};
 use crate::cache::IndirectId;
 use crate::config::HostTime;
 use crate::leaf_queue::Class;
@@ -140,17 +140,27 @@ impl Pool {
     pub(super) fn finish_at(&mut self, time: Nanos, index: u32) {
         if !self.config.charged || self.jobs.get_mut(index).is_some_and(|job| job.is_durable()) {
             self.set_timer(time, Timer::Finish(index));
-        } else if let Some(job) = self.jobs.remove(index) {
-            let id = job.request.id;
+        } else if let Some(id) = self.leave(index).map(|job| job.request.id) {
             self.ended.push(Finished { id, result: Ok(()) });
         }
     }
 
+    /// Ends a job, or commits it if it is to be durable.
     pub(super) fn finish_job(&mut self, now: Nanos, index: u32, out: &mut Outputs) {
-        match self.jobs.remove(index) {
+        match self.leave(index) {
             Some(job) if job.is_durable() => self.commit(now, vec![job.request.id], out),
             Some(job) => finish(job.request.id, Ok(()), out),
             None => {}
         }
+    }
+
+    /// Takes a job off the table. A write leaves its record in the intent log as the last thing
+    /// that it does, so that of several writers each commits what is its own first (`zvol_write`).
+    fn leave(&mut self, index: u32) -> Option<Job> {
+        let job = self.jobs.remove(index)?;
+        if job.request.operation == Operation::Write {
+            self.log.record(job.request.count.to_bytes());
+        }
+        Some(job)
     }
 }
