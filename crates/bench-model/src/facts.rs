@@ -323,6 +323,15 @@ fn of_group(facts: &mut Facts, group: &JobGroup, plan: &Plan) {
         options.push(("randrepeat", "0".to_owned()));
         options.push(("randseed", seed.to_string()));
     }
+    for (name, every) in [
+        ("sync", u32::from(first.sync_writes)),
+        ("fsync", first.fsync_every),
+        ("fdatasync", first.fdatasync_every),
+    ] {
+        if every > 0 {
+            options.push((name, every.to_string()));
+        }
+    }
     let process = |&&(known, _): &&(ArrivalProcess, &str)| {
         first.rate.is_some_and(|rate| rate.process == known)
     };
