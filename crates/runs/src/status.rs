@@ -30,7 +30,7 @@ pub enum State {
     Missing,
 }
 
-/// What helps who names something else.
+/// The help for names that are none of a run.
 const THE_FOLDER: &str = "name the folder that `raidlab run --shard` writes into";
 
 /// The states of all shards of the run in a folder, in their order.

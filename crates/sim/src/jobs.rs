@@ -77,7 +77,7 @@ struct Clone {
     asleep: bool,
     /// The write, by its number, that is durable and whose system call has yet to flush.
     owes_flush: Option<usize>,
-    /// Requests that are handed over together, as far as they have not been.
+    /// The requests of a batch that have not been handed over yet, with their flights.
     batch: Vec<(IoUnit, usize)>,
     /// Whether the clone makes no new requests: the amount is done or the time is up.
     stopped: bool,

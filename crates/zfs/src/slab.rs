@@ -39,7 +39,7 @@ impl<T> Slab<T> {
         self.len() == 0
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub(crate) fn len(&self) -> usize {
         self.items.len() - self.free.len()
     }

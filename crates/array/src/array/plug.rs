@@ -52,11 +52,12 @@ pub(super) struct Plug {
     open: [Vec<CommandId>; 3],
     /// The merged commands, by the command that they are part of.
     parts: BTreeMap<CommandId, Vec<Command>>,
-    /// Of how many sectors of the array a discard's part on a member is one command.
+    /// The sectors of the array, from boundary to boundary, of which a discard's parts on a
+    /// member are one command; `None` where they are cut by chunk.
     stripe: Option<Sectors>,
 }
 
-/// The longest discard of Linux: a bio counts its bytes in 32 bits.
+/// The longest discard of Linux, in sectors: a bio counts its bytes in 32 bits.
 const LONGEST_DISCARD: Sectors = Sectors((1 << 23) - 1);
 
 /// md puts together what a discard has on each member: all of it on RAID 0 (drivers/md/raid0.c,
@@ -182,7 +183,8 @@ impl Array {
         (plugs && !goes_alone).then_some(self.maximum_request)
     }
 
-    /// How long a discard may become that md puts together.
+    /// Returns the longest command that a discard's parts on a member may become, where md joins
+    /// them, in sectors.
     fn longest_discard(&self, command: &MemberCommand, role: Role) -> Option<Sectors> {
         let (Operation::Discard, Role::Write { piece }) = (command.operation, role) else {
             return None;

@@ -45,10 +45,10 @@ pub(super) struct Intent {
     /// Pages of the bitmap that are being written.
     sending: BTreeSet<usize>,
     set_count: u64,
-    /// Pages with bits that md's thread has cleared, which it writes in its next turn
+    /// The pages with bits that md's thread has cleared, which it writes in its next turn
     /// (`BITMAP_PAGE_PENDING`).
     pending: BTreeSet<usize>,
-    /// md's thread writes the page with the superblock in its next turn (`need_sync`).
+    /// Whether md's thread writes the page with the superblock in its next turn (`need_sync`).
     header_is_due: bool,
     /// md's `allclean`: whether nothing has been written since bits aged last, and no set bit
     /// may be cleared.

@@ -69,7 +69,7 @@ const WAITS: &str = "rate rate_iops thinktime flow latency_target iodepth_low io
     iodepth_batch_complete_min serialize_overlap fsync fdatasync sync_file_range end_fsync \
     fsync_on_close verify do_verify zonemode";
 
-/// Whether the job was told something that keeps requests from being sent, or waits beside them.
+/// Whether an option of the job holds requests back, or has the job wait between them.
 pub(super) fn waits_by_intent(case: &Case<'_>, row: &Measurement) -> bool {
     WAITS.split_whitespace().any(|name| {
         let value = case.text(row, &fact::fio_option(name));

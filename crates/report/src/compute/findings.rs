@@ -196,7 +196,7 @@ fn cells(findings: &[&Finding], view: &View<'_>) -> String {
     words
 }
 
-/// Repetitions as people count them: `1`, `3 to 7`.
+/// Repetitions in words, counted from 1: `1`, `3 to 7`.
 fn ranges(repetitions: &BTreeSet<u32>) -> Vec<String> {
     let mut all: Vec<(u32, u32)> = Vec::new();
     for number in repetitions.iter().map(|repetition| repetition + 1) {

@@ -414,7 +414,7 @@ impl Verdict {
     }
 }
 
-/// Subjects by their names; of many the first ones.
+/// Lists subjects by their names, and of many only the first ones.
 fn named(subjects: &[usize], names: &[String]) -> String {
     let own = subjects.iter().map(|&subject| names[subject].clone());
     list_of_many(&own.collect::<Vec<_>>())

@@ -18,7 +18,7 @@ use raidlab_workload::{Direction, Engine, IoUnit};
 /// The most requests that Linux takes without a plug.
 const WITHOUT_PLUG: usize = 2;
 
-/// A request of a clone under way.
+/// A request of a clone in flight.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flight {
     pub(super) clone: usize,
@@ -65,7 +65,7 @@ impl Jobs {
         keeps
     }
 
-    /// A clone hands over what it has kept.
+    /// Hands over the requests that a clone has kept, merged where they lie side by side.
     pub(super) fn commit(&mut self, machine: &mut Machine, index: usize) {
         let batch = std::mem::take(&mut self.clones[index].batch);
         let is_plugged = batch.len() > WITHOUT_PLUG;
@@ -90,7 +90,7 @@ impl Jobs {
     }
 }
 
-/// Both as one request, if they lie side by side on whole sectors.
+/// Returns both as one request, if they lie side by side on whole sectors.
 fn merged(before: &IoUnit, unit: &IoUnit, longest: Bytes) -> Option<IoUnit> {
     let length = Bytes(before.length.0 + unit.length.0);
     let ends = |it: &IoUnit| it.offset.0 + it.length.0;

@@ -69,7 +69,8 @@ impl Load for Jobs {
 }
 
 impl Jobs {
-    /// A flight, or a range of one, has its answer; the next one that has the same.
+    /// Takes the answer to a flight, or to a range of one; returns the next flight that has this
+    /// answer too.
     fn answered(
         &mut self,
         machine: &mut Machine,

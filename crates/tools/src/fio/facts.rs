@@ -11,7 +11,7 @@ use raidlab_units::{parse_bytes, parse_duration};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// How the names of shares begin that say how many I/Os were in flight.
+/// The prefix of the names of shares of I/Os by queue depth.
 const LEVEL: &str = "iodepth_level ";
 
 /// Adds the facts from fio's options and its count of jobs.

@@ -51,7 +51,7 @@ pub(super) struct Groups {
     /// The number of indirect blocks that count as dirty, likewise.
     dirty_parents: u64,
     last_wakeup: Nanos,
-    /// Writes that wait until less is dirty, and since when.
+    /// The writes that wait until less is dirty, each with the time since which it waits.
     blocked: VecDeque<(u32, Nanos)>,
     sync: Option<Sync>,
 }

@@ -172,8 +172,8 @@ impl Pool {
         inside.map(|entry| entry.1).min()
     }
 
-    /// Where the commands start that lie near `head`, or near one of these: each less than
-    /// `reach` from the next one.
+    /// Returns the range of the starts of commands that lie near `head`, or near another of them:
+    /// each less than `reach` from the next. All are positions of the surface.
     #[must_use]
     pub fn chain(&self, head: u64, reach: u64) -> Range<u64> {
         let (below, above) = self.by_start.split_at(self.first_from(head));
