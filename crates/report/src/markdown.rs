@@ -147,7 +147,7 @@ fn results(text: &mut String, data: &RunData, view: &View<'_>) {
     let tables = table::results(data, view);
     for (title, rows) in [
         ("Array at rest", &tables.steady),
-        ("During resync", &tables.syncing),
+        ("During a sync", &tables.syncing),
         ("In the background", &tables.background),
     ] {
         if rows.is_empty() {

@@ -102,7 +102,7 @@ pub fn result_tables(data: &RunData, style: &Style) -> String {
             text.push('\n');
         }
         let head =
-            "During resync (more is better; percent against the best; sync at the job's start)";
+            "During a sync (more is better; percent against the best; sync at the job's start)";
         wrapped(&mut text, head, style);
         results(&mut text, &heads, &tables.syncing, true, style);
     }

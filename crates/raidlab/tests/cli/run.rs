@@ -160,7 +160,7 @@ fn people_get_tables_a_page_and_a_store() {
     for expected in [
         "A short one",
         "Results",
-        "During resync",
+        "During a sync",
         "md",
         "zfs",
         "raidlab-report.html",
