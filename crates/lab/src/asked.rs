@@ -64,8 +64,8 @@ impl Asked {
     }
 }
 
-/// How long all jobs of a group are to run; `None` where they are told differently, or not all
-/// of them.
+/// How long all jobs of a group are to run; `None` where they are told differently, or not
+/// all of them.
 fn common_runtime(group: &JobGroup) -> Option<Nanos> {
     let mut times = group.jobs.iter().map(|job| job.runtime);
     let first = times.next().flatten()?;

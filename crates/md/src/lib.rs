@@ -12,12 +12,11 @@
 //! * **A process that finds no stripe sleeps** (`walk`): a writer in the middle of its request,
 //!   a reader of a degraded array, the sync. The stripes that the sleeper has gathered by then
 //!   are handled as they are, which may need reads.
-//! * **One thread** does all work on stripes (`handle`), in turns of eight
-//!   (`MAX_STRIPE_BATCH`), in the order in which they were released. Between two turns
-//!   processes whose requests have ended may submit; one that slept for a stripe goes on when
-//!   the thread has nothing left. What the thread sends leaves at the end of its run,
-//!   merged (`commands`). While it writes bitmap pages or superblocks it does nothing
-//!   else.
+//! * **One thread** does all work on stripes (`handle`), in turns of eight (`MAX_STRIPE_BATCH`), in
+//!   the order in which they were released. Between two turns processes whose requests have ended
+//!   may submit; one that slept for a stripe goes on when the thread has nothing left, and with a
+//!   processor as soon as a stripe is free. What the thread sends leaves at the end of its run,
+//!   merged (`commands`). While it writes bitmap pages or superblocks it does nothing else.
 //!
 //! Left out: a write error fails the member.
 

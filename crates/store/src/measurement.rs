@@ -6,8 +6,7 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The parameter set of disk models whose figures are shown: it knows least about what it
-/// predicts.
+/// The parameter set of disk models whose figures are shown: it knows least about what it predicts.
 pub const MAIN_FIT: &str = "strict";
 
 /// Those of a run's rows whose figures stand for their cells, in their order. Where a cell was

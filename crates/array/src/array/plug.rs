@@ -60,9 +60,9 @@ pub(super) struct Plug {
 /// The longest discard of Linux, in sectors: a bio counts its bytes in 32 bits.
 const LONGEST_DISCARD: Sectors = Sectors((1 << 23) - 1);
 
-/// md puts together what a discard has on each member: all of it on RAID 0 (drivers/md/raid0.c,
-/// `raid0_handle_discard`), its whole stripes on RAID 10 if it has the length of two (raid10.c,
-/// `raid10_handle_discard`).
+/// md puts together what a discard has on each member: all of it on RAID 0
+/// (drivers/md/raid0.c, `raid0_handle_discard`), its whole stripes on RAID 10 if it has the
+/// length of two (raid10.c, `raid10_handle_discard`).
 pub(super) fn stripe_of_discards(shape: &Shape) -> Option<Sectors> {
     match (shape.level, shape.layout) {
         (Level::Raid0, _) => Some(Sectors(1)),

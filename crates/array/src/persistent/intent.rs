@@ -45,8 +45,8 @@ pub(super) struct Intent {
     /// Pages of the bitmap that are being written.
     sending: BTreeSet<usize>,
     set_count: u64,
-    /// The pages with bits that md's thread has cleared, which it writes in its next turn
-    /// (`BITMAP_PAGE_PENDING`).
+    /// The pages with bits that md's thread has cleared, which it writes in its
+    /// next turn (`BITMAP_PAGE_PENDING`).
     pending: BTreeSet<usize>,
     /// Whether md's thread writes the page with the superblock in its next turn (`need_sync`).
     header_is_due: bool,
@@ -231,9 +231,9 @@ impl Intent {
         }
     }
 
-    /// A write has ended on all members. md's bitmap tells up to which of the array's `events`
-    /// that was so, in the first page that its thread writes then (drivers/md/md-bitmap.c,
-    /// `bitmap_endwrite`).
+    /// A write has ended on all members. md's bitmap tells up to which of the
+    /// array's `events` that was so, in the first page that its thread writes
+    /// then (drivers/md/md-bitmap.c, `bitmap_endwrite`).
     pub(super) const fn all_have_as_md(&mut self, events: u64) {
         if self.bitmap.superblock.events_cleared < events {
             self.bitmap.superblock.events_cleared = events;
@@ -241,10 +241,10 @@ impl Intent {
         }
     }
 
-    /// [`Self::age`] when md's thread finds it due. Returns whether the thread will wake
-    /// by itself: not if nothing was written since the last time. A page whose bits are
-    /// cleared now is written now if that has to be, and else the next time (`bitmap_daemon_work`
-    /// and `md_bitmap_file_clear_bit`).
+    /// [`Self::age`] when md's thread finds it due. Returns whether the thread will wake by
+    /// itself: not if nothing was written since the last time. A page whose bits are
+    /// cleared now is written now if that has to be, and else the next time
+    /// (`bitmap_daemon_work` and `md_bitmap_file_clear_bit`).
     pub(super) fn age_as_md(&mut self) -> bool {
         let was_clean = std::mem::replace(&mut self.all_clean, true);
         if !was_clean {

@@ -1,11 +1,11 @@
 //! Requests that a clone hands over together (fio's `iodepth_batch`).
 //!
-//! fio keeps what it has queued until that are so many requests, or until it has to wait or to
-//! sleep (ioengines.c, `td_io_queue` and `td_io_getevents`; io_u.c, `rate_ddir`). Where more than
-//! two are submitted together Linux has a plug for them (fs/aio.c, `AIO_PLUG_THRESHOLD`;
-//! io_uring/io_uring.h, `IO_PLUG_THRESHOLD`). There a request becomes part of the one before it
-//! if it lies beside it, up to what a disk takes, unless it is to be durable (block/blk-merge.c,
-//! `blk_attempt_plug_merge`).
+//! fio keeps what it has queued until that are so many requests, or until it has to wait or
+//! to sleep (ioengines.c, `td_io_queue` and `td_io_getevents`; io_u.c, `rate_ddir`). Where
+//! more than two are submitted together Linux has a plug for them (fs/aio.c,
+//! `AIO_PLUG_THRESHOLD`; io_uring/io_uring.h, `IO_PLUG_THRESHOLD`). There a request becomes
+//! part of the one before it if it lies beside it, up to what a disk takes, unless it is to
+//! be durable (block/blk-merge.c, `blk_attempt_plug_merge`).
 //!
 //! The model merges them above the array. Those that are no neighbours come to it one by one, as
 //! if they had no plug. With a processor each request is handed over by itself, as each costs time.

@@ -69,8 +69,8 @@ impl Load for Jobs {
 }
 
 impl Jobs {
-    /// Takes the answer to a flight, or to a range of one; returns the next flight that has this
-    /// answer too.
+    /// Takes the answer to a flight, or to a range of one; returns the next flight that has
+    /// this answer too.
     fn answered(
         &mut self,
         machine: &mut Machine,

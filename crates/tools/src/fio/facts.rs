@@ -242,8 +242,8 @@ fn job(result: &ToolResult, all: &mut Facts) {
     all.add(fact::JOB_DATA_PATTERN, pattern, "");
 }
 
-/// The time that all jobs were to run, in nanoseconds; `None` where their times differ, or not all
-/// have one.
+/// The time that all jobs were to run, in nanoseconds; `None` where their times differ, or not
+/// all have one.
 fn common_runtime(result: &ToolResult) -> Option<u64> {
     let of = |job: Option<u32>| {
         let mut own = options(result).filter(|option| option.job.is_none() || option.job == job);

@@ -4,25 +4,24 @@
 //! has been synced (`zvol_log_write`, `zil_clean`). A flush, and a write that is to be durable,
 //! *commit*: all records that are in no log block yet go into log blocks, of up to 128 KiB and in
 //! steps of 4 KiB; each block is written to all disks, and then their caches are flushed
-//! (`zil_commit`). With nothing to log a commit waits for the last log block under way, if there
-//! is one (`zil_prune_commit_list`). Of several log blocks one behind the other, those that
-//! nobody waits for leave the flush to the next one (`zil_lwb_flush_defer`), and a flush comes
-//! after the writes of all blocks before it. A commit ends when all blocks up to its last one are
-//! durable.
+//! (`zil_commit`). With nothing to log a commit waits for the last log block under way, if there is
+//! one (`zil_prune_commit_list`). Of several log blocks one behind the other, those that nobody
+//! waits for leave the flush to the next one (`zil_lwb_flush_defer`), and a flush comes after the
+//! writes of all blocks before it. A commit ends when all blocks up to its last one are durable.
 //!
 //! When a log block is sent depends on the release ([`IntentLog`]):
 //!
-//! * *Batches*, until OpenZFS 0.7: one batch of log blocks is under way at a time. Commits that
-//!   come meanwhile are the next batch, together (`zl_next_batch`). Log blocks lie where the pool
-//!   writes.
+//! * *Batches*, until OpenZFS 0.7: one batch of log blocks is under way at a time. Commits
+//!   that come meanwhile are the next batch, together (`zl_next_batch`). Log blocks lie where
+//!   the pool writes.
 //! * *Pipeline*, OpenZFS 2.3: a lone commit's block is sent at once. Where commits meet, a block
 //!   stays open for a tenth of the time that the last ones took, so that others join it
 //!   (`zl_parallel`, `zfs_commit_timeout_pct`), and the next block does not wait for it. Log
 //!   blocks have a metaslab of their own at the front of the disks (`vdev_metaslab_init`).
 //!
-//! Left out: log devices; the first blocks after a change of load, whose size ZFS guesses wrong;
-//! and volume blocks above 32 KiB, which ZFS writes to their places in place of a copy
-//! (`WR_INDIRECT`).
+//! Left out: log devices; the first blocks after a change of load, whose size ZFS
+//! guesses wrong; and volume blocks above 32 KiB, which ZFS writes to their places in
+//! place of a copy (`WR_INDIRECT`).
 
 use super::io::WriteFor;
 use super::{Pool, Timer, finish};
@@ -33,8 +32,8 @@ use raidlab_array::{Outputs, RequestId};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use std::collections::VecDeque;
 
-/// Bytes of a record without its data (`lr_write_t`), and of a log block's own header
-/// (`zil_chain_t`).
+/// The bytes of a record without its data (`lr_write_t`), which are also those of a log block's
+/// own header (`zil_chain_t`).
 const HEADER_BYTES: u64 = 192;
 /// The largest log block (`zil_maxblocksize`).
 const LARGEST_BYTES: u64 = 128 << 10;
@@ -76,8 +75,7 @@ struct Sent {
 /// The intent log of the pool's volume.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    /// Bytes of records that are in no log block: of the open group and of the one that is
-    /// synced.
+    /// Bytes of records that are in no log block: of the open group and of the one that is synced.
     records: [u64; 2],
     /// The block that takes further records, and when it is sent at the latest.
     open: Option<(Block, Nanos)>,
