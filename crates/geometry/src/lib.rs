@@ -17,4 +17,4 @@ pub use level::{
 };
 pub use parity::{BlockRole, Place, Row, StripeMap, StripeMapError};
 pub use shape::{Shape, ShapeError};
-pub use slots::{MAXIMUM_MEMBERS, Slot, SlotSet};
+pub use slots::{MAXIMUM_MEMBERS, Slot, SlotSet, Slots};

@@ -87,18 +87,48 @@ impl SlotSet {
 
     /// The slots in ascending order.
     #[inline]
-    pub fn iter(self) -> impl Iterator<Item = Slot> {
-        let mut rest = self.0;
-        std::iter::from_fn(move || {
-            if rest == 0 {
-                return None;
-            }
-            let slot = rest.trailing_zeros();
-            rest &= rest - 1;
-            u16::try_from(slot).ok().map(Slot)
-        })
+    pub const fn iter(self) -> Slots {
+        Slots(self)
     }
 }
+
+/// The slots of a set, in ascending order from one end, and descending from the other.
+#[derive(Debug, Clone)]
+pub struct Slots(SlotSet);
+
+impl Slots {
+    /// Leaves out the slot of this bit.
+    #[inline]
+    fn pass(&mut self, bit: u32) -> Option<Slot> {
+        let slot = Slot(u16::try_from(bit).ok()?);
+        self.0 = self.0.without(slot);
+        Some(slot)
+    }
+}
+
+impl Iterator for Slots {
+    type Item = Slot;
+
+    #[inline]
+    fn next(&mut self) -> Option<Slot> {
+        let bit = (!self.0.is_empty()).then(|| self.0.0.trailing_zeros());
+        self.pass(bit?)
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.0.len(), Some(self.0.len()))
+    }
+}
+
+impl DoubleEndedIterator for Slots {
+    #[inline]
+    fn next_back(&mut self) -> Option<Slot> {
+        self.pass(self.0.0.checked_ilog2()?)
+    }
+}
+
+impl ExactSizeIterator for Slots {}
 
 impl BitAnd for SlotSet {
     type Output = Self;
@@ -138,6 +168,15 @@ mod tests {
     fn sets_iterate_in_ascending_order() {
         let set: SlotSet = [Slot(63), Slot(0), Slot(5)].into_iter().collect();
         assert_eq!(set.iter().collect::<Vec<_>>(), [Slot(0), Slot(5), Slot(63)]);
+        assert_eq!(
+            set.iter().rev().collect::<Vec<_>>(),
+            [Slot(63), Slot(5), Slot(0)]
+        );
+        let mut both = set.iter();
+        assert_eq!(
+            (both.next_back(), both.next(), both.len()),
+            (Some(Slot(63)), Some(Slot(0)), 1)
+        );
         assert_eq!((set.len(), set.lowest()), (3, Some(Slot(0))));
         assert_eq!(
             (set - SlotSet::only(Slot(0))).lowest(),

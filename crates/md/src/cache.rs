@@ -39,7 +39,8 @@ const SHRINK_BATCH: u64 = 128;
 /// The stripe cache, with the list of stripes that wait for the thread.
 #[derive(Debug)]
 pub(super) struct Cache {
-    stripes: HashMap<u64, Stripe, Mixed>,
+    /// The stripes by number; one that the thread is handling is with it.
+    stripes: HashMap<u64, Option<Box<Stripe>>, Mixed>,
     /// The number of stripes in each chain of md's table.
     chains: Box<[u32]>,
     /// Free places, with the stripe that they still contain, if any.
@@ -101,7 +102,7 @@ impl Cache {
         let list = list_of(number);
         let chain = self.chains[chain_of(number)];
         self.work.found += 1;
-        if let Some(stripe) = self.stripes.get_mut(&number) {
+        if let Some(Some(stripe)) = self.stripes.get_mut(&number) {
             // On average the stripe is found half way through its chain.
             self.work.chained += chain.div_ceil(2);
             if !stripe.is_active {
@@ -123,23 +124,23 @@ impl Cache {
             self.is_blocked = true;
             return false;
         };
-        if let Some(old) = place {
-            self.remove(old);
-        }
+        let mut stripe = place.and_then(|old| self.remove(old)).unwrap_or_default();
         self.active += 1;
-        let stripe = Stripe {
+        *stripe = Stripe {
             references: 1,
             is_active: true,
             ..Stripe::default()
         };
-        self.stripes.insert(number, stripe);
+        self.stripes.insert(number, Some(stripe));
         self.chains[chain_of(number)] += 1;
         true
     }
 
-    fn remove(&mut self, number: u64) {
-        let known = self.stripes.remove(&number).is_some();
-        self.chains[chain_of(number)] -= u32::from(known);
+    /// Forgets a stripe; returns its memory.
+    fn remove(&mut self, number: u64) -> Option<Box<Stripe>> {
+        let stripe = self.stripes.remove(&number)?;
+        self.chains[chain_of(number)] -= 1;
+        stripe
     }
 
     /// Whether a process that sleeps for this stripe wakes (`is_inactive_blocked`).
@@ -154,14 +155,28 @@ impl Cache {
     }
 
     pub(super) fn find(&self, number: u64) -> Option<&Stripe> {
-        self.stripes.get(&number)
+        self.stripes.get(&number)?.as_deref()
     }
 
     /// Returns a stripe that is in the cache.
     pub(super) fn stripe(&mut self, number: u64) -> &mut Stripe {
-        self.stripes
-            .get_mut(&number)
+        let stripe = self.stripes.get_mut(&number);
+        stripe
+            .and_then(Option::as_deref_mut)
             .expect("who holds a stripe finds it")
+    }
+
+    /// Takes out a stripe that is in the cache, to be handled.
+    pub(super) fn take(&mut self, number: u64) -> Box<Stripe> {
+        let stripe = self.stripes.get_mut(&number);
+        stripe
+            .and_then(Option::take)
+            .expect("who holds a stripe finds it")
+    }
+
+    /// Puts back a stripe that was taken out.
+    pub(super) fn put_back(&mut self, number: u64, stripe: Box<Stripe>) {
+        self.stripes.insert(number, Some(stripe));
     }
 
     /// Drops a reference to a stripe; after the last one it goes to the thread or to the free ones.
@@ -190,8 +205,9 @@ impl Cache {
     /// Returns the next stripe for the thread, with a reference to it.
     pub(super) fn next_ready(&mut self) -> Option<u64> {
         while let Some((number, ticket)) = self.ready.pop_front() {
-            let stripe = self.stripes.get_mut(&number);
-            if let Some(stripe) = stripe.filter(|it| it.ticket == Some(ticket)) {
+            if let Some(Some(stripe)) = self.stripes.get_mut(&number)
+                && stripe.ticket == Some(ticket)
+            {
                 stripe.ticket = None;
                 stripe.references += 1;
                 self.waiting -= 1;
@@ -278,9 +294,7 @@ impl Cache {
             let Some(place) = self.free[list_of(self.places - 1)].pop_front() else {
                 break;
             };
-            if let Some(old) = place {
-                self.remove(old);
-            }
+            place.and_then(|old| self.remove(old));
             self.places -= 1;
             taken += 1;
         }
@@ -295,12 +309,13 @@ impl Cache {
     #[cfg(test)]
     pub(super) fn active(&self) -> Vec<(&u64, &Stripe)> {
         let stripes = self.stripes.iter();
-        stripes.filter(|(_, stripe)| stripe.is_active).collect()
+        let held = stripes.filter_map(|(number, stripe)| Some((number, stripe.as_deref()?)));
+        held.filter(|(_, stripe)| stripe.is_active).collect()
     }
 
     /// Forgets the blocks of a slot's member, as another one has its slot.
     pub(super) fn forget(&mut self, slot: raidlab_geometry::Slot) {
-        for stripe in self.stripes.values_mut() {
+        for stripe in self.stripes.values_mut().flatten() {
             stripe.fresh = stripe.fresh.without(slot);
             stripe.refused = stripe.refused.without(slot);
             stripe.rewritten = stripe.rewritten.without(slot);

@@ -56,7 +56,7 @@ impl Raid5d {
         let row = self.map.row(number * BLOCK / self.map.chunk().0);
         let failed = self.lost_blocks(number);
         let may_check = self.parity_is_due(number);
-        let mut stripe = std::mem::take(self.cache.stripe(number));
+        let mut stripe = self.cache.take(number);
         self.cache.work.handled += 1;
         stripe.wants_handling = false;
         stripe.is_known = true;
@@ -110,7 +110,7 @@ impl Raid5d {
             self.computes(self.map.data_count() * found.computes.len());
         }
         self.send(&found, &mut stripe, out);
-        *self.cache.stripe(number) = stripe;
+        self.cache.put_back(number, stripe);
     }
 
     /// Returns the members whose block of this stripe is not current.
@@ -230,7 +230,7 @@ impl Raid5d {
         if !wanted || stripe.check != Check::Idle || stripe.drained.is_some() {
             return;
         }
-        for slot in all.iter().collect::<Vec<_>>().into_iter().rev() {
+        for slot in all.iter().rev() {
             if stripe.locked.contains(slot)
                 || found.known(stripe).contains(slot)
                 || !self.needs(found, stripe, slot)
@@ -252,10 +252,13 @@ impl Raid5d {
 
     /// Whether a block has to be read or computed (`need_this_block`).
     fn needs(&self, found: &Analysis, stripe: &Stripe, slot: Slot) -> bool {
+        if found.syncs {
+            return true;
+        }
         let overwrites = stripe.overwrites();
         let reads = stripe.reads_of();
         let writes = stripe.writes_of();
-        if reads.contains(slot) || (writes - overwrites).contains(slot) || found.syncs {
+        if reads.contains(slot) || (writes - overwrites).contains(slot) {
             return true;
         }
         // A read from a failed member needs every other block.
@@ -406,8 +409,7 @@ impl Raid5d {
             Purpose::Foreground
         };
         let durable = stripe.written.iter().any(|part| part.force_unit_access);
-        let slots: Vec<_> = (found.reads | found.writes).iter().collect();
-        for slot in slots.into_iter().rev() {
+        for slot in (found.reads | found.writes).iter().rev() {
             if !self.members.in_service().contains(slot) {
                 stripe.locked = stripe.locked.without(slot);
                 stripe.wants_handling = true;

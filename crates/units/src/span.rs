@@ -66,25 +66,29 @@ impl SpanSet {
     }
 
     /// Removes a range; returns the parts of it that were in the set, ascending.
-    pub fn remove(&mut self, span: Span) -> Vec<Span> {
-        let mut removed = Vec::new();
+    pub fn take(&mut self, span: Span) -> Vec<Span> {
+        let taken = Self::from_iter([span]).common(self);
+        self.remove(span);
+        taken.iter().collect()
+    }
+
+    /// Removes a range.
+    pub fn remove(&mut self, span: Span) {
         if span.start >= span.end {
-            return removed;
+            return;
         }
-        while let Some((&start, &end)) = self.spans.range(..span.end).next_back()
-            && end > span.start
+        while let Some((&start, end)) = self.spans.range_mut(..span.end).next_back()
+            && *end > span.start
         {
-            self.spans.remove(&start);
+            let end = std::mem::replace(end, span.start);
+            // Before the old range goes, as a map that becomes empty gives its memory back.
             if end > span.end {
                 self.spans.insert(span.end, end);
             }
-            if start < span.start {
-                self.spans.insert(start, span.start);
+            if start >= span.start {
+                self.spans.remove(&start);
             }
-            removed.push(Span::between(start.max(span.start), end.min(span.end)));
         }
-        removed.reverse();
-        removed
     }
 
     /// Whether a sector of the range is in the set.
@@ -175,9 +179,9 @@ mod tests {
                     set.insert(span);
                 } else {
                     let were = flags[range.clone()].iter().filter(|flag| **flag).count() as u64;
-                    let removed = set.remove(span);
-                    prop_assert!(removed.windows(2).all(|pair| pair[0].end < pair[1].start));
-                    let total: u64 = removed.iter().map(|span| span.count().0).sum();
+                    let taken = set.take(span);
+                    prop_assert!(taken.windows(2).all(|pair| pair[0].end < pair[1].start));
+                    let total: u64 = taken.iter().map(|span| span.count().0).sum();
                     prop_assert_eq!(total, were);
                 }
                 flags[range].fill(inserts);

@@ -56,7 +56,7 @@ impl Members {
         if !self.is_bad(slot, range) {
             return;
         }
-        let cleared = self.members[slot.index()].bad_blocks.remove(range);
+        let cleared = self.members[slot.index()].bad_blocks.take(range);
         self.note_bad_blocks(slot);
         out.events
             .extend(cleared.iter().map(|span| Event::BadBlocksCleared {
@@ -125,7 +125,7 @@ impl Members {
         }
         if let Some(ranges) = &mut unfilled.ranges {
             match filled {
-                true => drop(ranges.remove(range)),
+                true => ranges.remove(range),
                 false => ranges.insert(range),
             }
         }

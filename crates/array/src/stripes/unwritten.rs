@@ -65,7 +65,7 @@ impl StripeArray {
     pub(super) fn first_written(&mut self, job: &Job) {
         // Without a parity member there is nothing that could fit.
         if matches!(job.kind, Kind::Write { .. }) && job.makes_fit {
-            for first in self.unwritten.remove(job.span()) {
+            for first in self.unwritten.take(job.span()) {
                 self.unsynced.insert(first);
             }
         }
