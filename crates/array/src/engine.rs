@@ -13,7 +13,7 @@ use crate::config::{AdminError, MemberConfig};
 use crate::member::{EngineParts, MemberState, MemberVerbs};
 use crate::recovery::{SyncKind, SyncStatus};
 use crate::request::{CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult};
-use raidlab_units::{Nanos, Sectors, Span};
+use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 
 /// The action of a sync of members that are all in sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,6 +208,11 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
         let (minimum, maximum) = (minimum_kib_per_second, maximum_kib_per_second);
         let EngineParts { now, members, walk } = self.parts();
         walk.set_speeds(*now, minimum, maximum, members);
+    }
+    /// Returns the positions that the running sync still has to copy or compare, for simulations;
+    /// `None` where the engine does not know which it will pass over.
+    fn sync_rest(&mut self) -> Option<SpanSet> {
+        Some(self.parts().walk.rest())
     }
     /// Starts no new sync block from now on, for simulations; those in flight complete.
     fn freeze_sync(&mut self) {

@@ -177,10 +177,24 @@ impl Recovery {
         }
     }
 
+    /// Returns the positions to be copied or compared, of a mirror.
+    pub(crate) fn rest(&self) -> SpanSet {
+        let rest = self.walk.rest();
+        let wanted = self.ranges.as_ref();
+        wanted.map_or_else(|| rest.clone(), |ranges| rest.common(ranges))
+    }
+
     /// Skips part of the sync for the driver: time passed and everything below `position` was
-    /// copied. Returns false where that is impossible.
-    pub(crate) fn leap(&mut self, now: Nanos, position: Sectors) -> bool {
-        self.barrier.raised().is_none() && self.walk.leap(now, position).is_some()
+    /// copied, of these positions if they are known. Returns false where that is impossible.
+    pub(crate) fn leap(&mut self, now: Nanos, position: Sectors, wanted: Option<SpanSet>) -> bool {
+        if self.barrier.raised().is_some() {
+            return false;
+        }
+        if let Some(wanted) = wanted {
+            self.walk.restrict(wanted);
+        }
+        let position = position.max(self.walk.next());
+        self.walk.leap(now, position).is_some()
     }
 
     /// Lets submitting processes run before the sync, as a process that waited at the barrier goes

@@ -27,6 +27,11 @@
 //!   then sleeps for half a second, so that the maximum holds over half a minute. Samples of
 //!   them are a minute long. They are leaped over in sectors, as the throttle counts them,
 //!   whatever the disks could do.
+//!
+//! Where a former member gets only what it missed, a sync passes over the rest in no time. So
+//! what counts of a sync is its *way*: the places of what it has to copy, one behind the other.
+
+mod way;
 
 use crate::drive::Drive;
 use crate::jobs::Jobs;
@@ -104,18 +109,6 @@ impl Machine {
     /// The place of an address of the subject, on the first disk.
     fn place(&self, sector: Sectors) -> u64 {
         self.position(self.subject.member_sector(sector).0)
-    }
-
-    /// The place of a position of the sync, on the first disk.
-    fn sync_place(&self, position: Sectors) -> u64 {
-        self.position(self.subject.member_sync_sector(position).0)
-    }
-
-    fn sync_position_of(&self, place: u64) -> Sectors {
-        let surface = self.drives[0].surface();
-        let sector = surface.map_or(place, |surface| surface.sector_at(place));
-        let offset = self.subject.member_sync_sector(Sectors::ZERO);
-        Sectors(sector.saturating_sub(offset.0))
     }
 
     /// Samples a leapable job, and leaps when the sample is complete; called before each event
@@ -277,11 +270,14 @@ impl Machine {
         let mut has_agreed = false;
         loop {
             let (sample, worth) = self.sample_of(gait);
-            if self.sync().is_none() || self.subject.sync_skips() || self.now + worth >= end {
+            if self.sync().is_none() || self.now + worth >= end {
                 return Ok(());
             }
             self.run_until(self.now + sample / 4, watch)?;
             let Some(before) = self.sync() else {
+                return Ok(());
+            };
+            let Some(way) = self.way(gait) else {
                 return Ok(());
             };
             let was_steady = self.is_steady();
@@ -299,12 +295,9 @@ impl Machine {
                 continue;
             }
             let (moved, took) = match gait {
-                Gait::Even => (
-                    self.pace_place(after.position, gait) - self.pace_place(before.position, gait),
-                    self.now - started,
-                ),
+                Gait::Even => (self.gone(&way, after.position), self.now - started),
                 Gait::Rhythmic(_) | Gait::HeldBack => {
-                    let places = looks.iter().map(|look| self.pace_place(*look, gait));
+                    let places = looks.iter().map(|look| self.gone(&way, *look));
                     between_halves(&places.collect::<Vec<_>>())
                 }
             };
@@ -333,15 +326,6 @@ impl Machine {
         Ok(positions)
     }
 
-    /// The place of a sync, in the measure in which its pace is even: positions of the disk, or
-    /// sectors where a throttle counts them.
-    fn pace_place(&self, position: Sectors, gait: Gait) -> u64 {
-        match gait {
-            Gait::HeldBack => position.0,
-            Gait::Even | Gait::Rhythmic(_) => self.sync_place(position),
-        }
-    }
-
     /// Jumps a drained recovery forward at `moved` places per `took`, within a wait that `began`
     /// and will `end`.
     fn leap_recovery(
@@ -350,12 +334,11 @@ impl Machine {
         (moved, took): (u64, Nanos),
         gait: Gait,
     ) {
-        let Some(now) = self.sync() else {
+        let (Some(now), Some(way)) = (self.sync(), self.way(gait)) else {
             return;
         };
-        let place = self.pace_place(now.position, gait);
         // The very end is simulated: that is where the array changes state.
-        let left = self.pace_place(now.total, gait).saturating_sub(place) / 1000 * 999;
+        let left = self.gone(&way, now.total) / 1000 * 999;
         let time_left = crate::result::scale(left, took.0, moved);
         let longest = match gait {
             Gait::HeldBack if !self.drives.iter().any(Drive::turns) => Nanos::MAX,
@@ -364,11 +347,7 @@ impl Machine {
             Gait::Even => self.subject.longest_sync_leap(),
         };
         let time = (end - self.now).min(longest).min(Nanos(time_left));
-        let target = place + crate::result::scale(moved, time.0, took.0);
-        let position = match gait {
-            Gait::HeldBack => Sectors(target),
-            Gait::Even | Gait::Rhythmic(_) => self.sync_position_of(target),
-        };
+        let position = self.reached(&way, crate::result::scale(moved, time.0, took.0));
         // Sync positions are multiples of the largest sync request (1 MiB).
         let position = position.max(now.position);
         let position = Sectors(position.0 / 2048 * 2048).clamp(now.position, now.total);

@@ -17,7 +17,7 @@ use raidlab_array::{
     ArrayStatus, Behind, Candidate, CommandId, Copies, Layout, Level, MemberError, NewDevice,
     Outputs, PersistentArray, Request, Slot, StepId, StepResult, SyncProgress, VerbError,
 };
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use std::collections::VecDeque;
 
 /// A time longer than any run, by which no leap is ever planned.
@@ -269,12 +269,6 @@ impl Subject for PersistentSubject {
         Ok(())
     }
 
-    fn sync_skips(&self) -> bool {
-        let rebuilds = |disk: Slot| matches!(self.state(disk), Ok(Some("spare rebuilding")));
-        let mut disks = (0..).map(Slot).zip(&self.skips);
-        disks.any(|(disk, skips)| *skips && rebuilds(disk))
-    }
-
     fn check(&mut self, now: Nanos, out: &mut Outputs) -> Result<(), SubjectError> {
         self.begin(out);
         let begun = self.array.check(now, out);
@@ -291,6 +285,19 @@ impl Subject for PersistentSubject {
             });
         }
         Some(status)
+    }
+
+    fn sync_rest(&mut self) -> Option<SpanSet> {
+        let rebuilds = |disk: Slot| matches!(self.state(disk), Ok(Some("spare rebuilding")));
+        let mut disks = (0..).map(Slot).zip(&self.skips);
+        if disks.any(|(disk, skips)| *skips && rebuilds(disk)) {
+            return self.array.sync_rest();
+        }
+        let sync = self.sync()?;
+        Some(SpanSet::from_iter([Span::between(
+            sync.position,
+            sync.total,
+        )]))
     }
 
     fn is_syncing(&self) -> bool {

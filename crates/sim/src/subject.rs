@@ -3,7 +3,7 @@
 use raidlab_array::{
     Behind, CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult, SyncProgress,
 };
-use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_units::{Bytes, Nanos, Sectors, Span, SpanSet};
 use thiserror::Error;
 
 /// The state of a subject at one moment.
@@ -76,10 +76,6 @@ pub trait Subject {
     fn re_add(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
         self.insert(now, slot, out)
     }
-    /// Whether the sync passes over data that are equal anyway, so that no sample tells its pace.
-    fn sync_skips(&self) -> bool {
-        false
-    }
     /// Begins to read and compare all data that are there more than once.
     ///
     /// # Errors
@@ -89,6 +85,15 @@ pub trait Subject {
     }
     /// The sync that runs, if one does; its positions are sectors of each member.
     fn sync(&self) -> Option<SyncProgress>;
+    /// Returns the positions that the sync still has to copy or compare; `None` where it is not
+    /// known which of them it will pass over.
+    fn sync_rest(&mut self) -> Option<SpanSet> {
+        let sync = self.sync()?;
+        Some(SpanSet::from_iter([Span::between(
+            sync.position,
+            sync.total,
+        )]))
+    }
     /// Whether a sync runs or is about to.
     fn is_syncing(&self) -> bool {
         self.sync().is_some()

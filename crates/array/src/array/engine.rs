@@ -85,6 +85,11 @@ impl Engine for Array {
         self.recovery.status()
     }
 
+    fn sync_rest(&mut self) -> Option<SpanSet> {
+        // Elsewhere a chunk of the bitmap is in many places of a member.
+        self.is_mirror.then(|| self.recovery.rest())
+    }
+
     fn is_idle(&self) -> bool {
         self.requests.is_empty()
             && self.commands.is_empty()
@@ -133,7 +138,8 @@ impl Engine for Array {
 
     fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs) {
         self.now = now;
-        let leapt = self.recovery.leap(now, position);
+        let wanted = self.sync_rest();
+        let leapt = self.recovery.leap(now, position, wanted);
         debug_assert!(leapt, "a leap needs a frozen and drained sync");
         if !leapt {
             return;

@@ -7,7 +7,7 @@
 use super::{PersistentArray, Tracked};
 use crate::engine::{Behind, Imitation};
 use crate::request::{Finished, Outputs, Request, RequestId, Slot};
-use raidlab_units::{Nanos, Sectors, Span};
+use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use std::collections::{BTreeSet, VecDeque};
 
 /// The flushes of an array whose md has one at a time (Linux 6.1 drivers/md/md.c,
@@ -422,6 +422,11 @@ impl PersistentArray {
         {
             imitation.metadata_written(slot, count);
         }
+    }
+
+    /// Calls the engine's [`Engine::sync_rest`](crate::Engine::sync_rest), for simulations.
+    pub fn sync_rest(&mut self) -> Option<SpanSet> {
+        self.engine.sync_rest()
     }
 
     /// Calls the engine's [`Engine::freeze_sync`](crate::Engine::freeze_sync), for simulations.

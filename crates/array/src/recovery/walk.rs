@@ -328,11 +328,8 @@ impl SyncWalk {
     /// Ends a block, or several side by side.
     pub fn ended(&mut self, block: Span) {
         if let Some(sync) = &mut self.running {
-            let within = sync.in_work.range(block.start..block.end);
-            let starts: Vec<_> = within.map(|(start, _)| *start).collect();
-            for start in starts {
-                sync.in_work.remove(&start);
-            }
+            let within = sync.in_work.extract_if(block.start..block.end, |_, _| true);
+            within.for_each(drop);
             sync.sectors_in_work -= block.count().0;
         }
     }

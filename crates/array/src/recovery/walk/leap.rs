@@ -5,7 +5,7 @@
 //! those that it would have taken on the way.
 
 use super::{CheckpointRule, Pause, SyncKind, SyncWalk};
-use raidlab_units::{Nanos, Sectors, Span};
+use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 
 /// A span of time that a driver skipped, with the sync running evenly in it.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +69,26 @@ impl SyncWalk {
         self.frozen.is_some()
     }
 
+    /// Returns the positions that the sync has not done.
+    #[must_use]
+    pub fn rest(&self) -> SpanSet {
+        let Some(sync) = &self.running else {
+            return SpanSet::default();
+        };
+        let mut rest = sync.plan.todo.clone();
+        for (start, end) in &sync.in_work {
+            rest.insert(Span::between(*start, *end));
+        }
+        rest
+    }
+
+    /// Leaves out all positions but these, while no block is in work.
+    pub(crate) fn restrict(&mut self, wanted: SpanSet) {
+        if let Some(sync) = self.running.as_mut().filter(|it| it.in_work.is_empty()) {
+            sync.plan.todo = wanted;
+        }
+    }
+
     /// Skips the part up to `position`, over which the sync ran evenly since the freeze, or the
     /// leap before. Returns the range that was skipped; `None` where that is impossible, as it is
     /// not frozen, a block is in work, or the position is not ahead.
@@ -95,8 +115,10 @@ impl SyncWalk {
                 total: sync.plan.total,
             });
         }
-        sync.plan.todo.remove(Span::new(0, position.0));
-        sync.governor.leap(since, now, position - from);
+        // What is passed over anyway does not count for the throttle.
+        let leapt = sync.plan.todo.take(Span::new(0, position.0));
+        let moved = leapt.iter().map(|span| span.count().0).sum();
+        sync.governor.leap(since, now, Sectors(moved));
         sync.pause = Pause::None;
         sync.throttle_due = position < sync.plan.total;
         self.frozen = Some(now);
