@@ -16,6 +16,8 @@ pub mod catalogue;
 pub mod claims;
 pub mod cut;
 mod document;
+#[cfg(test)]
+mod edited;
 mod experiment;
 pub mod files;
 mod fio;

@@ -17,7 +17,7 @@ use raidlab_array::{
     ArrayStatus, Behind, Candidate, CommandId, Copies, Layout, Level, MemberError, NewDevice,
     Outputs, PersistentArray, Request, Slot, StepId, StepResult, SyncProgress, VerbError,
 };
-use raidlab_units::{Nanos, Sectors, Span, SpanSet};
+use raidlab_units::{Nanos, Sectors, Span, SpanSet, in_one_line};
 use std::collections::VecDeque;
 
 /// A time longer than any run, by which no leap is ever planned.
@@ -156,13 +156,7 @@ fn scale(value: Sectors, numerator: Sectors, denominator: Sectors) -> Sectors {
 }
 
 fn refused(error: &VerbError) -> SubjectError {
-    let mut words = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        words = format!("{words}: {cause}");
-        source = cause.source();
-    }
-    SubjectError(words)
+    SubjectError(in_one_line(error))
 }
 
 impl Subject for PersistentSubject {

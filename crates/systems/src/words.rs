@@ -167,6 +167,7 @@ impl Maker {
 #[cfg(test)]
 mod tests {
     use crate::{ArraySpec, FileSystemSpec};
+    use raidlab_units::table;
 
     fn filesystem(text: &str) -> FileSystemSpec {
         toml::from_str(text).expect(text)
@@ -186,136 +187,76 @@ mod tests {
         }
     }
 
+    /// A kind of file system, what is asked of it, and the word that is refused.
+    const REFUSED: &str = r#"
+ext4   options = ["/dev/sda"]                     /dev/sda
+ext4   options = ["sda"]                          sda
+ext4   options = ["-J", "device=UUID=1"]          device=UUID=1
+ext4   options = ["-d", "etc"]                    -d
+ext4   options = ["-qd", "etc"]                   -qd
+ext4   options = ["-z", "undo"]                   -z
+ext4   options = ["-m"]                           -m
+ext4   options = ["-epanic"]                      -epanic
+ext4   options = ["-qe", "panic"]                 panic
+ext4   mount_options = ["errors=panic"]           errors=panic
+xfs    options = ["-l", "logdev=/dev/sda"]        logdev=/dev/sda
+xfs    options = ["-drtdev=sda"]                  -drtdev=sda
+xfs    options = ["-d", "file,name=x"]            file,name=x
+xfs    options = ["-p", "proto"]                  -p
+xfs    options = ["-c", "options=x"]              -c
+btrfs  options = ["--rootdir=/etc"]               --rootdir=/etc
+btrfs  options = ["-r", "etc"]                    -r
+ufs    options = ["--help"]                       --help
+ext4   mount_options = ["loop"]                   loop
+ext4   mount_options = ["noatime,loop"]           noatime,loop
+ext4   mount_options = ["data=ordered,loop"]      data=ordered,loop
+ext4   mount_options = ["journal_path=/dev/sda"]  journal_path=/dev/sda
+ext4   mount_options = ["X-mount.mkdir"]          X-mount.mkdir
+xfs    mount_options = ["bind"]                   bind
+xfs    mount_options = ["remount"]                remount
+xfs    mount_options = ["logdev=/dev/sda"]        logdev=/dev/sda
+btrfs  mount_options = ["device=/dev/sda"]        device=/dev/sda
+btrfs  mount_options = ["subvol=/.."]             subvol=/..
+btrfs  mount_options = ["compress=zstd /dev"]     compress=zstd /dev
+ufs    mount_options = ["snapshot"]               snapshot
+"#;
+
     #[test]
     fn what_reaches_further_is_refused_by_name() {
-        for (text, word) in [
-            ("type = \"ext4\"\noptions = [\"/dev/sda\"]", "/dev/sda"),
-            ("type = \"ext4\"\noptions = [\"sda\"]", "sda"),
-            (
-                "type = \"ext4\"\noptions = [\"-J\", \"device=UUID=1\"]",
-                "device=UUID=1",
-            ),
-            ("type = \"ext4\"\noptions = [\"-d\", \"etc\"]", "-d"),
-            ("type = \"ext4\"\noptions = [\"-qd\", \"etc\"]", "-qd"),
-            ("type = \"ext4\"\noptions = [\"-z\", \"undo\"]", "-z"),
-            ("type = \"ext4\"\noptions = [\"-m\"]", "-m"),
-            ("type = \"ext4\"\noptions = [\"-epanic\"]", "-epanic"),
-            ("type = \"ext4\"\noptions = [\"-qe\", \"panic\"]", "panic"),
-            (
-                "type = \"ext4\"\nmount_options = [\"errors=panic\"]",
-                "errors=panic",
-            ),
-            (
-                "type = \"xfs\"\noptions = [\"-l\", \"logdev=/dev/sda\"]",
-                "logdev=/dev/sda",
-            ),
-            ("type = \"xfs\"\noptions = [\"-drtdev=sda\"]", "-drtdev=sda"),
-            (
-                "type = \"xfs\"\noptions = [\"-d\", \"file,name=x\"]",
-                "file,name=x",
-            ),
-            ("type = \"xfs\"\noptions = [\"-p\", \"proto\"]", "-p"),
-            ("type = \"xfs\"\noptions = [\"-c\", \"options=x\"]", "-c"),
-            (
-                "type = \"btrfs\"\noptions = [\"--rootdir=/etc\"]",
-                "--rootdir=/etc",
-            ),
-            ("type = \"btrfs\"\noptions = [\"-r\", \"etc\"]", "-r"),
-            ("type = \"ufs\"\noptions = [\"--help\"]", "--help"),
-            ("type = \"ext4\"\nmount_options = [\"loop\"]", "loop"),
-            (
-                "type = \"ext4\"\nmount_options = [\"noatime,loop\"]",
-                "noatime,loop",
-            ),
-            (
-                "type = \"ext4\"\nmount_options = [\"data=ordered,loop\"]",
-                "data=ordered,loop",
-            ),
-            (
-                "type = \"ext4\"\nmount_options = [\"journal_path=/dev/sda\"]",
-                "journal_path=/dev/sda",
-            ),
-            (
-                "type = \"ext4\"\nmount_options = [\"X-mount.mkdir\"]",
-                "X-mount.mkdir",
-            ),
-            ("type = \"xfs\"\nmount_options = [\"bind\"]", "bind"),
-            ("type = \"xfs\"\nmount_options = [\"remount\"]", "remount"),
-            (
-                "type = \"xfs\"\nmount_options = [\"logdev=/dev/sda\"]",
-                "logdev=/dev/sda",
-            ),
-            (
-                "type = \"btrfs\"\nmount_options = [\"device=/dev/sda\"]",
-                "device=/dev/sda",
-            ),
-            (
-                "type = \"btrfs\"\nmount_options = [\"subvol=/..\"]",
-                "subvol=/..",
-            ),
-            (
-                "type = \"btrfs\"\nmount_options = [\"compress=zstd /dev\"]",
-                "compress=zstd /dev",
-            ),
-            ("type = \"ufs\"\nmount_options = [\"snapshot\"]", "snapshot"),
-        ] {
-            let refused = filesystem(text).check_words().expect_err(text);
+        for [kind, text, word] in table(REFUSED, Some) {
+            let text = format!("type = \"{kind}\"\n{text}");
+            let refused = filesystem(&text).check_words().expect_err(word);
             assert_eq!(refused.word, word, "{text}");
         }
     }
 
+    /// A system, what is asked of it, and the word that is refused, or `-`.
+    const ARRAYS: &str = r#"
+zfs    pool_options = { autotrim = "on", cachefile = "none" }  -
+zfs    compression = "zstd-3"\noptions = { copies = "2" }  -
+zfs    pool_options = { cachefile = "/etc/x" }       cachefile
+zfs    pool_options = { altroot = "/" }              altroot
+zfs    options = { mountpoint = "/etc" }             mountpoint
+zfs    options = { sharenfs = "on" }                 sharenfs
+zfs    options = { "org:x" = "1" }                   org:x
+zfs    compression = "on mountpoint=/"               on mountpoint=/
+zfs    sync = "../x"                                 ../x
+btrfs  compression = "zstd:3"                        -
+btrfs  compression = "zstd,subvol=x"                 zstd,subvol=x
+btrfs  mount_options = ["device=/dev/sda"]           device=/dev/sda
+"#;
+
     #[test]
     fn arrays_are_held_to_the_same() {
-        for (text, word) in [
-            (
-                "[zfs]\ntopology = \"mirror\"\npool_options = { autotrim = \"on\", cachefile = \"none\" }",
-                None,
-            ),
-            (
-                "[zfs]\ntopology = \"mirror\"\ncompression = \"zstd-3\"\noptions = { copies = \"2\" }",
-                None,
-            ),
-            (
-                "[zfs]\ntopology = \"mirror\"\npool_options = { cachefile = \"/etc/x\" }",
-                Some("cachefile"),
-            ),
-            (
-                "[zfs]\ntopology = \"mirror\"\npool_options = { altroot = \"/\" }",
-                Some("altroot"),
-            ),
-            (
-                "[zfs]\ntopology = \"mirror\"\noptions = { mountpoint = \"/etc\" }",
-                Some("mountpoint"),
-            ),
-            (
-                "[zfs]\ntopology = \"mirror\"\noptions = { sharenfs = \"on\" }",
-                Some("sharenfs"),
-            ),
-            (
-                "[zfs]\ntopology = \"mirror\"\noptions = { \"org:x\" = \"1\" }",
-                Some("org:x"),
-            ),
-            (
-                "[zfs]\ntopology = \"mirror\"\ncompression = \"on mountpoint=/\"",
-                Some("on mountpoint=/"),
-            ),
-            (
-                "[zfs]\ntopology = \"mirror\"\nsync = \"../x\"",
-                Some("../x"),
-            ),
-            ("[btrfs]\ndata = \"raid1\"\ncompression = \"zstd:3\"", None),
-            (
-                "[btrfs]\ndata = \"raid1\"\ncompression = \"zstd,subvol=x\"",
-                Some("zstd,subvol=x"),
-            ),
-            (
-                "[btrfs]\ndata = \"raid1\"\nmount_options = [\"device=/dev/sda\"]",
-                Some("device=/dev/sda"),
-            ),
-        ] {
-            let spec: ArraySpec = toml::from_str(text).expect(text);
+        for [system, text, word] in table(ARRAYS, Some) {
+            let shape = match system {
+                "zfs" => "topology = \"mirror\"",
+                _ => "data = \"raid1\"",
+            };
+            let text = format!("[{system}]\n{shape}\n{}", text.replace("\\n", "\n"));
+            let spec: ArraySpec = toml::from_str(&text).expect(word);
             let refused = spec.check_words().err().map(|refused| refused.word);
-            assert_eq!(refused.as_deref(), word, "{text}");
+            assert_eq!(refused.as_deref().unwrap_or("-"), word, "{text}");
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Members that come with a bad-block log: what it names is never read, and a good
 //! write takes it off the log, on the medium too and not before its bytes are there.
 
-use crate::harness::{DATA_OFFSET, Disk, Landing, Make, SECTOR, USED, World, candidate, slot};
+use crate::harness::{
+    DATA_OFFSET, Disk, Landing, Make, SECTOR, USED, World, candidate, run_degraded, slot,
+};
 use raidlab_array::{Operation, Stale};
 use raidlab_geometry::Level;
 use raidlab_metadata::{BadBlockEntry, Features};
@@ -21,10 +23,6 @@ fn arrays() -> [Make; 5] {
         Make::new(Level::Raid5, 3),
         Make::new(Level::Raid6, 4),
     ]
-}
-
-fn start(make: &Make) -> World {
-    World::assemble(make.disks(), make.log, |_| ()).unwrap()
 }
 
 /// A disk whose bytes in these ranges of its data area are gone, and whose log says
@@ -56,24 +54,18 @@ fn is_logged(disk: &Disk) -> bool {
 /// The array with all of it written, whose member 1 was away and comes back with a
 /// bad-block log.
 fn back_with_a_log(make: &Make, ranges: &[(u64, u64)]) -> World {
-    let mut world = start(make);
+    let mut world = make.start();
     let size = world.array.size().0;
     world.write(0, size, 5);
     // The bitmap is clean.
     world.run_for(Nanos::from_secs(12));
-    world
-        .with(|array, now, out| array.fail(now, slot(1), out))
-        .unwrap();
+    world.fail(1).unwrap();
     world.run_for(Nanos::from_secs(1));
-    world
-        .with(|array, now, out| array.remove(now, slot(1), out))
-        .unwrap();
+    world.remove(1).unwrap();
     world.run_for(Nanos::from_secs(1));
     lose(world.disks.get_mut(&1).unwrap(), ranges);
     let back = candidate(1, &world.disks[&1]);
-    world
-        .with(|array, now, out| array.re_add(now, slot(1), back, out))
-        .unwrap();
+    world.re_add(1, back).unwrap();
     world.run_for(Nanos::from_secs(30));
     assert!(!world.array.status().health.contains('_'), "{make:?}");
     world
@@ -98,9 +90,7 @@ fn what_the_log_of_a_member_names_is_not_read_after_a_re_add() {
         assert_eq!(device.bad_sectors, Sectors(8), "{make:?}");
         reads_are(&mut world, 5);
         // A check changes nothing, and finds nothing where nothing can be compared.
-        world.with(|array, now, out| array.check(now, out)).unwrap();
-        world.run_for(Nanos::from_secs(60));
-        assert_eq!(world.array.status().mismatches, Sectors(0));
+        world.check();
         assert!(is_logged(&world.disks[&1]), "{make:?}");
     }
 }
@@ -115,13 +105,9 @@ fn a_repair_gives_bad_blocks_the_right_bytes() {
         world.run_for(Nanos::from_secs(60));
         reads_are(&mut world, 5);
         assert!(!is_logged(&world.disks[&1]), "{make:?}");
-        world.with(|array, now, out| array.check(now, out)).unwrap();
-        world.run_for(Nanos::from_secs(60));
-        assert_eq!(world.array.status().mismatches, Sectors(0));
+        world.check();
         // Each of the others can be missed now.
-        world
-            .with(|array, now, out| array.fail(now, slot(0), out))
-            .unwrap();
+        world.fail(0).unwrap();
         reads_are(&mut world, 5);
     }
 }
@@ -143,7 +129,7 @@ fn is_cleared_in_order(world: &mut World, handle: u16, value: u8) {
             let next = world.array.next_tick().filter(|at| *at <= deadline);
             let Some(next) = next else { break };
             world.now = world.now.max(next);
-            world.with(|array, now, out| array.tick(now, out));
+            world.tick();
         }
     }
     assert!(!is_logged(&world.disks[&handle]));
@@ -167,9 +153,7 @@ fn a_good_write_takes_a_range_off_the_log_once_it_is_on_the_medium() {
         }
         assert!(!is_logged(&world.disks[&1]), "{make:?}");
         let mut again = World::assemble(world.disks, make.log, |_| ()).unwrap();
-        again
-            .with(|array, now, out| array.fail(now, slot(0), out))
-            .unwrap();
+        again.fail(0).unwrap();
         reads_are(&mut again, 9);
     }
 }
@@ -181,17 +165,14 @@ fn a_stale_member_that_is_filled_anew_has_its_log_cleared_as_it_is_filled() {
             bitmap: false,
             ..make
         };
-        let mut world = start(&make);
+        let mut world = make.start();
         let size = world.array.size().0;
         world.write(0, size, 3);
-        world
-            .with(|array, now, out| array.fail(now, slot(1), out))
-            .unwrap();
+        world.fail(1).unwrap();
         world.run_for(Nanos::from_secs(1));
         world.write(0, size, 5);
         world.run_for(Nanos::from_secs(1));
-        world.with(|array, now, out| array.stop(now, out));
-        world.run_for(Nanos::from_secs(1));
+        world.stop();
         lose(world.disks.get_mut(&1).unwrap(), &[BAD]);
         let mut again = World::assemble(world.disks, make.log, |options| {
             options.stale = Stale::Rebuild;
@@ -204,9 +185,7 @@ fn a_stale_member_that_is_filled_anew_has_its_log_cleared_as_it_is_filled() {
         assert!(!again.array.status().health.contains('_'), "{make:?}");
         assert!(!is_logged(&again.disks[&1]), "{make:?}");
         let mut third = World::assemble(again.disks, make.log, |_| ()).unwrap();
-        third
-            .with(|array, now, out| array.fail(now, slot(0), out))
-            .unwrap();
+        third.fail(0).unwrap();
         reads_are(&mut third, 5);
     }
 }
@@ -221,34 +200,27 @@ fn a_spare_with_an_old_log_loses_it_as_it_is_filled() {
         let mut world = World::assemble(disks, make.log, |_| ()).unwrap();
         let size = world.array.size().0;
         world.write(0, size, 5);
-        world
-            .with(|array, now, out| array.fail(now, slot(1), out))
-            .unwrap();
+        world.fail(1).unwrap();
         world.run_for(Nanos::from_secs(60));
         assert!(!world.array.status().health.contains('_'), "{make:?}");
         assert!(!is_logged(&world.disks[&number]), "{make:?}");
-        world
-            .with(|array, now, out| array.fail(now, slot(0), out))
-            .unwrap();
+        world.fail(0).unwrap();
         reads_are(&mut world, 5);
     }
 }
 
 /// An array with a spare, all of it written, whose member 1 has a bad-block log.
 fn begins_with_a_log(make: &Make, ranges: &[(u64, u64)]) -> World {
-    let mut world = start(&Make { spares: 1, ..*make });
+    let mut world = Make { spares: 1, ..*make }.start();
     let size = world.array.size().0;
     world.write(0, size, 5);
-    world.with(|array, now, out| array.stop(now, out));
-    world.run_for(Nanos::from_secs(1));
+    world.stop();
     lose(world.disks.get_mut(&1).unwrap(), ranges);
     World::assemble(world.disks, make.log, |_| ()).unwrap()
 }
 
 fn replace_the_second(world: &mut World) {
-    world
-        .with(|array, now, out| array.replace(now, slot(1), None, out))
-        .unwrap();
+    world.replace(1).unwrap();
     world.run_for(Nanos::from_secs(60));
 }
 
@@ -260,9 +232,7 @@ fn a_replacement_has_what_the_log_of_the_old_one_names() {
         replace_the_second(&mut world);
         assert_eq!(world.array.served()[1], Some(slot(new)), "{make:?}");
         assert!(!is_logged(&world.disks[&new]), "{make:?}");
-        world
-            .with(|array, now, out| array.fail(now, slot(0), out))
-            .unwrap();
+        world.fail(0).unwrap();
         reads_are(&mut world, 5);
     }
 }
@@ -279,18 +249,12 @@ fn what_is_no_longer_bad_on_the_old_device_alone_is_not_filled_on_the_new_one() 
         while world.queue.is_empty() || world.queue.iter().any(|it| it.start.0 < DATA_OFFSET) {
             assert!(world.step(None), "{make:?}");
         }
-        world
-            .with(|array, now, out| array.replace(now, slot(1), None, out))
-            .unwrap();
-        world.with(|array, now, out| array.stop(now, out));
-        world.run_for(Nanos::from_secs(1));
-        assert!(world.array.is_stopped(), "{make:?}");
+        world.replace(1).unwrap();
+        world.stop();
         let mut world = World::assemble(world.disks, make.log, |_| ()).unwrap();
         world.run_for(Nanos::from_secs(60));
         assert_eq!(world.array.served()[1], Some(slot(new)), "{make:?}");
-        world
-            .with(|array, now, out| array.fail(now, slot(0), out))
-            .unwrap();
+        world.fail(0).unwrap();
         reads_are(&mut world, 6);
     }
 }
@@ -300,8 +264,7 @@ fn what_is_no_longer_bad_on_the_old_device_alone_is_not_filled_on_the_new_one() 
 fn what_nobody_has_stays_bad_on_the_replacement() {
     let make = Make::new(Level::Raid1, 2);
     let mut world = begins_with_a_log(&make, &[BAD]);
-    world.with(|array, now, out| array.stop(now, out));
-    world.run_for(Nanos::from_secs(1));
+    world.stop();
     lose(world.disks.get_mut(&0).unwrap(), &[BAD]);
     let mut world = World::assemble(world.disks, make.log, |_| ()).unwrap();
     replace_the_second(&mut world);
@@ -384,12 +347,10 @@ fn the_write_log_holds_what_a_bad_block_lacks_until_that_is_recorded() {
         log: true,
         ..Make::new(Level::Raid5, 3)
     };
-    let mut world = start(&make);
+    let mut world = make.start();
     let size = world.array.size().0;
     world.write(0, size, 5);
-    world
-        .with(|array, now, out| array.fail(now, slot(2), out))
-        .unwrap();
+    world.fail(2).unwrap();
     world.run_for(Nanos::from_secs(1));
     // Row 0 has its parity on the member that is gone, row 1 on member 1.
     world.write(0, 32, 6);
@@ -409,9 +370,8 @@ fn the_write_log_holds_what_a_bad_block_lacks_until_that_is_recorded() {
         world.engine_alone();
     }
     assert!(!is_logged(&world.disks[&0]));
-    let run = |options: &mut raidlab_array::AssembleOptions| options.run_degraded = true;
     let disks = world.cut(&mut Landing::All);
-    let mut again = World::assemble(disks, true, run).unwrap();
+    let mut again = World::assemble(disks, true, run_degraded).unwrap();
     // Row 1 has its first data block on the member that is gone.
     let id = again.submit(Operation::Read, 32, 8, 0);
     let right = again.wait(id).is_err() || again.read[&id.0] == [5; 8 * SECTOR];
@@ -424,7 +384,7 @@ fn the_write_log_holds_what_a_bad_block_lacks_until_that_is_recorded() {
     // It needs no force to start again.
     world.with(|array, now, out| array.stop(now, out));
     world.run_for(Nanos::from_secs(60));
-    let mut again = World::assemble(world.disks.clone(), true, run).unwrap();
+    let mut again = World::assemble(world.disks.clone(), true, run_degraded).unwrap();
     assert_eq!(again.read(0, 32), [7; 32 * SECTOR]);
 }
 
@@ -432,7 +392,7 @@ fn the_write_log_holds_what_a_bad_block_lacks_until_that_is_recorded() {
 /// it in the same rows, where only one of them cannot read, is still there.
 #[test]
 fn a_write_that_fails_costs_nothing_beside_it() {
-    let mut world = start(&Make::new(Level::Raid5, 3));
+    let mut world = Make::new(Level::Raid5, 3).start();
     let size = world.array.size().0;
     world.write(0, size, 5);
     world.run_for(Nanos::from_secs(30));

@@ -1,17 +1,15 @@
 //! Two runs that began at the same superblocks count as many events: each time, one of them was
 //! cut off before it began, and what it left behind must not be taken for the truth of the other.
 
-use crate::harness::{Disk, EXTERNAL, Landing, Make, SECTOR, World, slot, with_fine_bitmaps};
+use crate::harness::{
+    Disk, EXTERNAL, Landing, Make, SECTOR, World, run_degraded, slot, with_fine_bitmaps,
+};
 use crate::spares::{SIZE, add, fail_and_remove};
 use raidlab_array::{AssembleOptions, Operation, Purpose, Stale};
 use raidlab_geometry::Level;
 use raidlab_metadata::Bitmap;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::Nanos;
 use std::collections::BTreeMap;
-
-fn run_degraded(options: &mut AssembleOptions) {
-    options.run_degraded = true;
-}
 
 fn events(disk: &Disk) -> u64 {
     disk.metadata().superblock.events
@@ -47,16 +45,14 @@ fn torn(mut world: World, has_it: u16) -> BTreeMap<u16, Disk> {
 fn copies_agree(disks: BTreeMap<u16, Disk>, change: impl FnOnce(&mut AssembleOptions)) {
     let mut world = World::assemble(disks, false, change).unwrap();
     world.run_for(Nanos::from_secs(60));
-    world.with(|array, now, out| array.check(now, out)).unwrap();
-    world.run_for(Nanos::from_secs(60));
-    assert_eq!(world.array.status().mismatches, Sectors(0));
+    world.check();
 }
 
 /// Only the spare itself has heard that it takes a slot, and stays away while the others run.
 #[test]
 fn a_spare_that_alone_knows_of_its_slot_says_nothing_of_the_others() {
     let make = Make::new(Level::Raid1, 3);
-    let mut world = World::assemble(make.disks(), false, |_| ()).unwrap();
+    let mut world = make.start();
     world.write(0, 8, 5);
     fail_and_remove(&mut world, 0);
     world.run_for(Nanos::from_secs(20));
@@ -77,7 +73,7 @@ fn a_spare_that_alone_knows_of_its_slot_says_nothing_of_the_others() {
 fn a_member_as_new_as_those_who_call_it_failed_is_given_no_slot_at_once() {
     for stale in [Stale::ReAdd, Stale::Rebuild] {
         let make = Make::new(Level::Raid1, 2);
-        let world = World::assemble(make.disks(), false, |_| ()).unwrap();
+        let world = make.start();
         let mut disks = torn(world, 0);
         let mut away = disks.remove(&1).unwrap();
         let mut superblock = away.metadata().superblock;
@@ -106,7 +102,7 @@ fn a_bitmap_that_was_away_is_out_of_date() {
         external: true,
         ..Make::new(Level::Raid1, 2)
     };
-    let mut world = World::assemble(make.disks(), false, |_| ()).unwrap();
+    let mut world = make.start();
     world.write(100, 8, 5);
     world.run_for(Nanos::from_secs(20));
     world.submit(Operation::Write, 200, 8, 6);

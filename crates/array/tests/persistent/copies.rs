@@ -1,20 +1,10 @@
 //! Copies that must not be left apart, whatever order their members do things in.
 
-use crate::harness::{DATA_OFFSET, Make, SECTOR, World, slot};
+use crate::harness::{DATA_OFFSET, Make, SECTOR, World};
 use raidlab_array::{AssembleOptions, Operation, PersistentArray, Update};
 use raidlab_geometry::Level;
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
-
-fn start(make: &Make) -> World {
-    World::assemble(make.disks(), make.log, |_| ()).unwrap()
-}
-
-fn check(world: &mut World, what: &str) {
-    world.with(|array, now, out| array.check(now, out)).unwrap();
-    world.run_for(Nanos::from_secs(60));
-    assert_eq!(world.array.status().mismatches, Sectors(0), "{what}");
-}
 
 /// Writes of one place are in flight together, and each member may do them in an order of its
 /// own: whichever is the last, it is so on all of them.
@@ -23,7 +13,7 @@ fn writes_of_one_place_are_last_on_all_members_alike() {
     for (level, members) in [(Level::Raid1, 3), (Level::Raid10, 3)] {
         for seed in 0..20 {
             let mut random = Stream::new(seed);
-            let mut world = start(&Make::new(level, members));
+            let mut world = Make::new(level, members).start();
             // The array is dirty from here on, and the bits are set.
             world.write(0, 64, 1);
             for (start, count, value) in [(0, 24, 2), (8, 24, 3), (20, 4, 4), (0, 64, 5)] {
@@ -31,7 +21,7 @@ fn writes_of_one_place_are_last_on_all_members_alike() {
             }
             while world.step(Some(&mut random)) {}
             assert_eq!(world.finished.len(), 5, "none waits for ever");
-            check(&mut world, &format!("{level}, seed {seed}"));
+            world.check_after(&format!("{level}, seed {seed}"));
         }
     }
 }
@@ -49,9 +39,7 @@ fn what_a_failed_flush_lost_is_not_left_on_a_member_that_is_being_filled() {
         let mut world = World::assemble_frozen(make.disks(), false, |_| ()).unwrap();
         world.write(0, 64, 5);
         world.run_for(Nanos::from_secs(30));
-        world
-            .with(|array, now, out| array.fail(now, slot(1), out))
-            .unwrap();
+        world.fail(1).unwrap();
         world.run_for(Nanos::from_secs(1));
         world.sync_for(20);
         world.with(|array, now, out| array.stop_sync(now, out));
@@ -64,15 +52,11 @@ fn what_a_failed_flush_lost_is_not_left_on_a_member_that_is_being_filled() {
         disk.cache.clear();
         world.with(PersistentArray::thaw_sync);
         world.run_for(Nanos::from_secs(60));
-        world
-            .with(|array, now, out| array.read_only(now, out))
-            .unwrap();
-        world
-            .with(|array, now, out| array.read_write(now, out))
-            .unwrap();
+        world.read_only().unwrap();
+        world.read_write().unwrap();
         world.run_for(Nanos::from_secs(60));
         assert_eq!(world.array.status().health, "[UU]");
-        check(&mut world, &format!("bitmap: {bitmap}"));
+        world.check_after(&format!("bitmap: {bitmap}"));
     }
 }
 
@@ -80,15 +64,13 @@ fn what_a_failed_flush_lost_is_not_left_on_a_member_that_is_being_filled() {
 /// array clean and in sync. It answers the flush of that pass, without what it has lost.
 #[test]
 fn what_has_come_to_differ_during_a_pass_is_not_called_in_sync() {
-    let mut world = start(&Make::new(Level::Raid10, 3));
-    world
-        .with(|array, now, out| array.fail(now, slot(1), out))
-        .unwrap();
+    let mut world = Make::new(Level::Raid10, 3).start();
+    world.fail(1).unwrap();
     world.run_for(Nanos::from_secs(1));
     world.write(16, 16, 6);
     // The pass's flushes are on their way.
     world.now = Nanos(world.now.0 + 300_000_000);
-    world.with(|array, now, out| array.tick(now, out));
+    world.tick();
     let begun = world.queue.len();
     assert_eq!(begun, 2);
     let flush = world.submit(Operation::Flush, 0, 0, 0);
@@ -116,23 +98,20 @@ fn a_resync_of_everything_is_not_forgotten_when_it_is_cut_off() {
             log,
             ..Make::new(level, members)
         };
-        let mut world = start(&make);
+        let mut world = make.start();
         world.write(0, world.array.size().0, 5);
         world.run_for(Nanos::from_secs(30));
-        world.with(|array, now, out| array.stop(now, out));
-        world.run_for(Nanos::from_secs(1));
+        world.stop();
         let mut disks = world.disks;
         let disk = disks.get_mut(&1).unwrap();
         disk.land(DATA_OFFSET + 200, &[7; SECTOR]);
         let all = |options: &mut AssembleOptions| options.update = Some(Update::Resync);
         let mut world = World::assemble_frozen(disks, log, all).unwrap();
         world.sync_for(8);
-        world.with(|array, now, out| array.stop(now, out));
-        world.run_for(Nanos::from_secs(1));
-        assert!(world.array.is_stopped());
+        world.stop();
         let mut world = World::assemble(world.disks, log, |_| ()).unwrap();
         world.run_for(Nanos::from_secs(60));
-        check(&mut world, &level.to_string());
+        world.check_after(&level.to_string());
     }
 }
 
@@ -141,32 +120,28 @@ fn a_resync_of_everything_is_not_forgotten_when_it_is_cut_off() {
 /// off. Which of them is the older is not known after that, as with md.
 #[test]
 fn what_came_back_by_force_is_still_to_be_resynced_after_a_stop() {
-    let mut world = start(&Make {
+    let mut world = Make {
         spares: 1,
         ..Make::new(Level::Raid10, 3)
-    });
+    }
+    .start();
     let size = world.array.size().0;
     world.write(0, size, 5);
-    world
-        .with(|array, now, out| array.fail(now, slot(0), out))
-        .unwrap();
+    world.fail(0).unwrap();
     world.write(0, size, 6);
     world.run_for(Nanos::from_secs(60));
     assert_eq!(world.array.status().health, "[UUU]");
     assert_eq!(world.array.status().bitmap_chunks.unwrap().0, 0);
-    world.with(|array, now, out| array.stop(now, out));
-    world.run_for(Nanos::from_secs(1));
+    world.stop();
     let mut disks = world.disks;
     disks.retain(|disk, _| [0, 1].contains(disk));
     let force = |options: &mut AssembleOptions| options.force = true;
     let mut world = World::assemble_frozen(disks, false, force).unwrap();
     world.sync_for(2);
-    world.with(|array, now, out| array.stop(now, out));
-    world.run_for(Nanos::from_secs(1));
-    assert!(world.array.is_stopped());
+    world.stop();
     let mut world = World::assemble(world.disks, false, |_| ()).unwrap();
     world.run_for(Nanos::from_secs(120));
-    check(&mut world, "forced");
+    world.check_after("forced");
     // This chunk lies on members 2 and 0, of which the former is gone.
     assert_eq!(world.read(16, 16), [5; 16 * SECTOR]);
 }

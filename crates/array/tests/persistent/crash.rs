@@ -7,7 +7,7 @@
 //! clean, parity fits.
 
 use crate::harness::{
-    DATA_OFFSET, Disk, EXTERNAL, Landing, Make, SECTOR, USED, World, replayed_in_part, slot,
+    DATA_OFFSET, Disk, EXTERNAL, Landing, Make, SECTOR, USED, World, replayed_in_part, run_degraded,
 };
 use raidlab_array::{AssembleError, Operation, RequestId};
 use raidlab_geometry::Level;
@@ -18,26 +18,6 @@ use std::collections::BTreeMap;
 
 mod scripts;
 mod twice;
-
-#[derive(Clone, Copy)]
-enum Do {
-    /// From this sector so many, without waiting.
-    Write(u64, u64),
-    /// Waits for what was submitted, then flushes and waits.
-    Flush,
-    /// Waits for what was submitted.
-    Settle,
-    /// Lets time pass, in milliseconds.
-    Pause(u64),
-    /// The disk is gone from now on.
-    Kill(u16),
-    /// By the administrator.
-    Fail(u16),
-    Replace(u16),
-    /// The disk cannot read this sector of its data area.
-    Spoil(u16, u64),
-    Stop,
-}
 
 struct Oracle {
     /// For each sector: the durable value first, later ones behind it.
@@ -60,10 +40,18 @@ impl Oracle {
     }
 }
 
-/// Runs a script until so many commands were done; whether it came to its end.
+/// Runs a script until so many commands were done; whether it came to its end. Its steps are:
+///
+/// * `write START COUNT`: from this sector so many, without waiting;
+/// * `settle`: waits for what was submitted;
+/// * `flush`: settles, then flushes and waits;
+/// * `pause TIME`: lets time pass, in milliseconds;
+/// * `kill DISK`: it is gone from now on;
+/// * `fail DISK`, `replace DISK`, `stop`: by the administrator;
+/// * `spoil DISK SECTOR`: it cannot read this sector of its data area.
 fn run(
     world: &mut World,
-    script: &[Do],
+    script: &str,
     oracle: &mut Oracle,
     cut: usize,
     random: &mut Stream,
@@ -83,9 +71,13 @@ fn run(
             panic!("requests wait for nothing");
         }
     };
-    for action in script {
-        match *action {
-            Do::Write(start, count) => {
+    for step in script.split("; ") {
+        let words: Vec<&str> = step.split_whitespace().collect();
+        let number = |at: usize| words[at].parse::<u64>().unwrap();
+        let disk = || words[1].parse::<u16>().unwrap();
+        match words[0] {
+            "write" => {
+                let (start, count) = (number(1), number(2));
                 value += 1;
                 let id = world.submit(Operation::Write, start, count, value);
                 for sector in start..start + count {
@@ -93,12 +85,12 @@ fn run(
                 }
                 oracle.open.push((id, start, count, value));
             }
-            Do::Settle => {
+            "settle" => {
                 if !settle(world, oracle, random) {
                     return false;
                 }
             }
-            Do::Flush => {
+            "flush" => {
                 if !settle(world, oracle, random) {
                     return false;
                 }
@@ -111,8 +103,8 @@ fn run(
                 }
                 oracle.flushed();
             }
-            Do::Pause(milliseconds) => {
-                let deadline = Nanos(world.now.0 + milliseconds * 1_000_000);
+            "pause" => {
+                let deadline = Nanos(world.now.0 + number(1) * 1_000_000);
                 loop {
                     while world.executed < cut && world.step(Some(random)) {}
                     if world.executed >= cut {
@@ -121,22 +113,23 @@ fn run(
                     let next = world.array.next_tick().filter(|at| *at <= deadline);
                     let Some(next) = next else { break };
                     world.now = world.now.max(next);
-                    world.with(|array, now, out| array.tick(now, out));
+                    world.tick();
                 }
                 world.now = deadline;
             }
-            Do::Kill(handle) => world.disks.get_mut(&handle).unwrap().dead = true,
-            Do::Fail(handle) => {
-                let _ = world.with(|array, now, out| array.fail(now, slot(handle), out));
+            "kill" => world.disks.get_mut(&disk()).unwrap().dead = true,
+            "fail" => {
+                let _ = world.fail(disk());
             }
-            Do::Replace(handle) => {
-                let _ = world.with(|array, now, out| array.replace(now, slot(handle), None, out));
+            "replace" => {
+                let _ = world.replace(disk());
             }
-            Do::Spoil(handle, sector) => {
-                let disk = world.disks.get_mut(&handle).unwrap();
-                disk.unreadable.insert(DATA_OFFSET + sector);
+            "spoil" => {
+                let disk = world.disks.get_mut(&disk()).unwrap();
+                disk.unreadable.insert(DATA_OFFSET + number(2));
             }
-            Do::Stop => world.with(|array, now, out| array.stop(now, out)),
+            "stop" => world.with(|array, now, out| array.stop(now, out)),
+            other => panic!("no step of a script: {other}"),
         }
     }
     true
@@ -196,12 +189,12 @@ fn is_slot(role: &raidlab_metadata::Role) -> bool {
 }
 
 /// Cuts the power after each command and restarts; gives the number of cuts.
-fn cut_everywhere(make: Make, script: &[Do], seed: u64) -> usize {
+fn cut_everywhere(make: Make, script: &str, seed: u64) -> usize {
     cut_each(make, script, seed, 1)
 }
 
 /// Cuts the power after every so many commands.
-fn cut_each(make: Make, script: &[Do], seed: u64, step: usize) -> usize {
+fn cut_each(make: Make, script: &str, seed: u64, step: usize) -> usize {
     let made = make.disks();
     for cut in (0..).step_by(step) {
         let mut random = Stream::new(seed);
@@ -238,8 +231,7 @@ fn cut_each(make: Make, script: &[Do], seed: u64, step: usize) -> usize {
 /// Assembles after a cut and checks that nothing is lost, then that the array
 /// becomes whole.
 fn restart(make: &Make, disks: BTreeMap<u16, Disk>, oracle: &Oracle, died: &[u16], context: &str) {
-    let run = |options: &mut raidlab_array::AssembleOptions| options.run_degraded = true;
-    let mut world = match World::assemble(disks, make.log, run) {
+    let mut world = match World::assemble(disks, make.log, run_degraded) {
         Ok(world) => world,
         Err(AssembleError::DirtyDegraded { .. }) if !make.log && !died.is_empty() => return,
         Err(error) => panic!("{error}: {context}"),

@@ -1,7 +1,7 @@
 //! A member that is being replaced fails, and the array is stopped or made read-only in that
 //! moment, with writes on their way.
 
-use crate::harness::{Landing, Make, SECTOR, World, slot};
+use crate::harness::{Landing, Make, SECTOR, World, run_degraded, slot};
 use raidlab_array::{Event, Operation};
 use raidlab_geometry::Level;
 use raidlab_units::{Nanos, Sectors};
@@ -24,16 +24,15 @@ enum End {
 /// The first member has failed while it was replaced, so many steps after that had begun; a
 /// write came then, and after it the array was told to end.
 fn ended(make: Make, steps: usize, end: End) -> Option<World> {
-    let mut world = World::assemble(make.disks(), make.log, |_| ()).unwrap();
+    let mut world = make.start();
     world.write(0, 200, 5);
     world.flush();
-    let begun = world.with(|array, now, out| array.replace(now, slot(0), None, out));
-    begun.unwrap();
+    world.replace(0).unwrap();
     for _ in 0..steps {
         if !world.step(None) {
             let next = world.array.next_tick()?;
             world.now = world.now.max(next);
-            world.with(|array, now, out| array.tick(now, out));
+            world.tick();
         }
     }
     if world.array.served()[0] != Some(slot(0)) {
@@ -50,14 +49,12 @@ fn ended(make: Make, steps: usize, end: End) -> Option<World> {
     match end {
         End::Stop => world.with(|array, now, out| array.stop(now, out)),
         End::ReadOnly | End::ReadWriteAgain => {
-            let done = world.with(|array, now, out| array.read_only(now, out));
-            done.unwrap();
+            world.read_only().unwrap();
         }
     }
     world.wait(late).unwrap();
     if end == End::ReadWriteAgain {
-        let done = world.with(|array, now, out| array.read_write(now, out));
-        done.unwrap();
+        world.read_write().unwrap();
         world.write(100, 60, 8);
     }
     world.flush();
@@ -85,10 +82,7 @@ fn what_is_written_at_the_end_is_on_every_member() {
                 }
                 let mut disks = world.cut(&mut Landing::All);
                 disks.remove(&0);
-                let run = |options: &mut raidlab_array::AssembleOptions| {
-                    options.run_degraded = true;
-                };
-                let Ok(mut again) = World::assemble(disks, log, run) else {
+                let Ok(mut again) = World::assemble(disks, log, run_degraded) else {
                     // Without a log parity may be torn.
                     assert!(level == Level::Raid5 && !log && end != End::Stop);
                     break;

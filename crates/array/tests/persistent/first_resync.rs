@@ -3,7 +3,7 @@
 //! After a crash without a log nothing of that holds for what a resync has not
 //! reached.
 
-use crate::harness::{DATA_OFFSET, Landing, Make, SECTOR, USED, World, slot};
+use crate::harness::{DATA_OFFSET, Landing, Make, SECTOR, USED, World, run_degraded};
 use raidlab_array::{AssembleError, NewDevice, Operation, RequestError, SyncKind};
 use raidlab_geometry::Level;
 use raidlab_metadata::Superblock;
@@ -108,9 +108,7 @@ impl Story {
 
     fn lose(&mut self, handle: u16) {
         self.world.disks.get_mut(&handle).unwrap().dead = true;
-        self.world
-            .with(|array, now, out| array.fail(now, slot(handle), out))
-            .unwrap();
+        self.world.fail(handle).unwrap();
         // The failure is recorded, and what was in flight has ended.
         self.pass(1);
     }
@@ -126,9 +124,7 @@ impl Story {
             write_mostly: false,
             uuid: Uuid([100 + u8::try_from(handle).unwrap(); 16]),
         };
-        self.world
-            .with(|array, now, out| array.add(now, slot(handle), new, out))
-            .unwrap();
+        self.world.add(handle, new).unwrap();
     }
 
     /// To the end; everything agrees then.
@@ -159,15 +155,12 @@ impl Story {
     /// Every other member that can be missed too, one after the other.
     fn miss_each(mut self) {
         self.world.run_for(Nanos::from_secs(1));
-        self.world.with(|array, now, out| array.stop(now, out));
-        self.world.run_for(Nanos::from_secs(1));
+        self.world.stop();
         for missing in 0..u16::try_from(self.make.members).unwrap() {
             let handle = self.world.array.served()[usize::from(missing)].unwrap().0;
             let mut disks = self.world.disks.clone();
             disks.retain(|other, disk| *other != handle && !disk.dead);
-            let world = World::assemble(disks, self.make.log, |options| {
-                options.run_degraded = true;
-            });
+            let world = World::assemble(disks, self.make.log, run_degraded);
             let mut again = Self {
                 world: world.unwrap(),
                 written: self.written.clone(),
@@ -180,9 +173,7 @@ impl Story {
 
     fn restart(mut self, landing: &mut Landing) -> Result<Self, AssembleError> {
         let disks = self.world.cut(landing);
-        self.world = World::assemble_frozen(disks, self.make.log, |options| {
-            options.run_degraded = true;
-        })?;
+        self.world = World::assemble_frozen(disks, self.make.log, run_degraded)?;
         self.world.strict = false;
         Ok(self)
     }

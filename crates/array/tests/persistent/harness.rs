@@ -5,9 +5,11 @@ mod disks;
 mod md;
 #[path = "../../../payload/tests/payload/vectors.rs"]
 mod vectors;
+mod verbs;
 
 pub use disks::{Disk, Make, with_fine_bitmaps};
 pub use md::as_md;
+pub use verbs::run_degraded;
 
 use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, BitmapFile, Candidate, EXTERNAL_BITMAP,

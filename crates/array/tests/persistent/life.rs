@@ -11,10 +11,6 @@ fn raid5() -> Make {
     Make::new(Level::Raid5, 3)
 }
 
-fn start(make: &Make) -> World {
-    World::assemble(make.disks(), make.log, |_| ()).unwrap()
-}
-
 /// The bits set on a disk.
 fn bits(disk: &Disk) -> u64 {
     disk.metadata().bitmap.unwrap().count_set()
@@ -22,7 +18,7 @@ fn bits(disk: &Disk) -> u64 {
 
 #[test]
 fn dirty_before_data_clean_after_a_pause_bits_after_two_passes() {
-    let mut world = start(&raid5());
+    let mut world = raid5().start();
     world.run_for(Nanos::from_millis(1));
     let events = world.superblock(0).events;
     assert!(events > 0, "a start counts as an event");
@@ -47,12 +43,12 @@ fn dirty_before_data_clean_after_a_pause_bits_after_two_passes() {
 
 #[test]
 fn clean_is_not_said_of_a_member_whose_flush_failed() {
-    let mut world = start(&raid5());
+    let mut world = raid5().start();
     world.run_for(Nanos::from_millis(1));
     world.write(0, 8, 1);
     world.disks.get_mut(&1).unwrap().dead = true;
     world.now += Nanos::from_millis(201);
-    world.with(|array, now, out| array.tick(now, out));
+    world.tick();
     while world.superblock(0).resync_offset != Superblock::IN_SYNC {
         assert!(world.step(None), "the array never became clean");
     }
@@ -63,7 +59,7 @@ fn clean_is_not_said_of_a_member_whose_flush_failed() {
 /// its cache is not on its medium.
 #[test]
 fn clean_is_not_said_when_the_flush_of_a_needed_member_failed() {
-    let mut world = start(&raid5());
+    let mut world = raid5().start();
     world.run_for(Nanos::from_millis(1));
     world.write(0, 8, 1);
     for disk in [1, 2] {
@@ -85,11 +81,9 @@ fn a_stopped_sync_goes_on_whenever_writes_are_taken_again() {
             ..Make::new(level, members)
         };
         for steps in 0..30 {
-            let mut world = start(&make);
+            let mut world = make.start();
             world.run_for(Nanos::from_millis(1));
-            world
-                .with(|array, now, out| array.fail(now, slot(0), out))
-                .unwrap();
+            world.fail(0).unwrap();
             for _ in 0..steps {
                 world.step(None);
             }
@@ -107,7 +101,7 @@ fn a_stopped_sync_goes_on_whenever_writes_are_taken_again() {
 
 #[test]
 fn a_bit_stays_when_the_flush_before_its_clearing_fails() {
-    let mut world = start(&raid5());
+    let mut world = raid5().start();
     world.run_for(Nanos::from_millis(1));
     world.write(0, 8, 1);
     world.run_for(Nanos::from_secs(6));
@@ -120,7 +114,7 @@ fn a_bit_stays_when_the_flush_before_its_clearing_fails() {
 
 #[test]
 fn many_writes_share_a_pass() {
-    let mut world = start(&raid5());
+    let mut world = raid5().start();
     world.run_for(Nanos::from_millis(1));
     let events = world.superblock(0).events;
     let writes: Vec<_> = (0..20)
@@ -134,7 +128,7 @@ fn many_writes_share_a_pass() {
 
 #[test]
 fn reads_do_not_wait() {
-    let mut world = start(&raid5());
+    let mut world = raid5().start();
     world.queue.clear();
     let write = world.submit(Operation::Write, 0, 8, 1);
     assert_eq!(world.array.status().held, 1, "the first pass never ends");
@@ -147,7 +141,7 @@ fn reads_do_not_wait() {
 fn a_stopped_array_is_clean_and_refuses_writes() {
     for log in [false, true] {
         let make = Make { log, ..raid5() };
-        let mut world = start(&make);
+        let mut world = make.start();
         let write = world.submit(Operation::Write, 3, 20, 5);
         world.with(|array, now, out| array.stop(now, out));
         let late = world.submit(Operation::Write, 0, 8, 6);
@@ -169,7 +163,7 @@ fn a_stopped_array_is_clean_and_refuses_writes() {
 
 #[test]
 fn a_failure_is_recorded_before_anything_is_acknowledged() {
-    let mut world = start(&raid5());
+    let mut world = raid5().start();
     world.write(0, 8, 1);
     world.disks.get_mut(&1).unwrap().dead = true;
     // Somewhere on a row whose data or parity is on disk 1.
@@ -198,20 +192,16 @@ fn a_spare_takes_over_and_is_filled() {
         spares: 1,
         ..raid5()
     };
-    let mut world = start(&make);
+    let mut world = make.start();
     world.write(0, 100, 3);
-    world
-        .with(|array, now, out| array.fail(now, slot(0), out))
-        .unwrap();
+    world.fail(0).unwrap();
     world.run_for(Nanos::from_secs(60));
     let status = world.array.status();
     assert_eq!(status.health, "[UUU]", "{status:?}");
     assert_eq!(world.array.served()[0], Some(slot(3)));
     assert_eq!(world.superblock(3).role(), Role::Slot(0));
     assert_eq!(world.superblock(3).recovery_offset, Sectors(0));
-    world
-        .with(|array, now, out| array.remove(now, slot(0), out))
-        .unwrap();
+    world.remove(0).unwrap();
     world.run_for(Nanos::from_secs(1));
     assert_eq!(world.read(0, 100), vec![3; 100 * 512]);
     world.disks.remove(&0);
@@ -222,30 +212,22 @@ fn a_spare_takes_over_and_is_filled() {
 
 #[test]
 fn re_add_copies_only_what_the_bitmap_names() {
-    let mut world = start(&raid5());
+    let mut world = raid5().start();
     world.write(0, 512, 1);
     world.run_for(Nanos::from_secs(12));
-    world
-        .with(|array, now, out| array.fail(now, slot(1), out))
-        .unwrap();
+    world.fail(1).unwrap();
     world.run_for(Nanos::from_secs(1));
     world.write(0, 8, 2);
-    world
-        .with(|array, now, out| array.remove(now, slot(1), out))
-        .unwrap();
+    world.remove(1).unwrap();
     world.run_for(Nanos::from_secs(30));
     let back = candidate(1, &world.disks[&1]);
     let before = world.disks[&1].data_written;
-    world
-        .with(|array, now, out| array.re_add(now, slot(1), back, out))
-        .unwrap();
+    world.re_add(1, back).unwrap();
     world.run_for(Nanos::from_secs(30));
     assert_eq!(world.array.status().health, "[UUU]");
     let written = world.disks[&1].data_written - before;
     assert!((1..=64).contains(&written), "one chunk of the bitmap");
-    world.with(|array, now, out| array.check(now, out)).unwrap();
-    world.run_for(Nanos::from_secs(30));
-    assert_eq!(world.array.status().mismatches, Sectors(0));
+    world.check();
     assert_eq!(world.read(0, 8), vec![2; 8 * 512]);
 }
 
@@ -255,26 +237,18 @@ fn a_member_that_was_replaced_cannot_be_re_added() {
         spares: 1,
         ..raid5()
     };
-    let mut world = start(&make);
+    let mut world = make.start();
     world.write(0, 64, 1);
-    world
-        .with(|array, now, out| array.fail(now, slot(1), out))
-        .unwrap();
+    world.fail(1).unwrap();
     world.run_for(Nanos::from_secs(60));
-    world
-        .with(|array, now, out| array.remove(now, slot(1), out))
-        .unwrap();
+    world.remove(1).unwrap();
     world.write(0, 64, 2);
     world.run_for(Nanos::from_secs(20));
-    world
-        .with(|array, now, out| array.fail(now, slot(3), out))
-        .unwrap();
+    world.fail(3).unwrap();
     world.run_for(Nanos::from_secs(1));
-    world
-        .with(|array, now, out| array.remove(now, slot(3), out))
-        .unwrap();
+    world.remove(3).unwrap();
     let back = candidate(1, &world.disks[&1]);
-    let refused = world.with(|array, now, out| array.re_add(now, slot(1), back, out));
+    let refused = world.re_add(1, back);
     assert!(
         matches!(refused, Err(VerbError::TooOld { .. })),
         "{refused:?}"
@@ -287,9 +261,7 @@ fn a_member_that_was_replaced_cannot_be_re_added() {
         write_mostly: false,
         uuid: Uuid([99; 16]),
     };
-    world
-        .with(|array, now, out| array.add(now, slot(1), new, out))
-        .unwrap();
+    world.add(1, new).unwrap();
     world.run_for(Nanos::from_secs(60));
     assert_eq!(world.array.status().health, "[UUU]");
     assert_eq!(world.superblock(1).device_uuid, Uuid([99; 16]));
@@ -313,20 +285,16 @@ fn a_first_resync_makes_parity_fit() {
     assert!(world.array.is_syncing());
     world.run_for(Nanos::from_secs(60));
     assert_eq!(world.superblock(0).resync_offset, Superblock::IN_SYNC);
-    world.with(|array, now, out| array.check(now, out)).unwrap();
-    world.run_for(Nanos::from_secs(60));
-    assert_eq!(world.array.status().mismatches, Sectors(0));
+    world.check();
     assert_eq!(world.array.status().state.to_string(), "clean");
 }
 
 #[test]
 fn members_out_of_date_are_taken_again_at_the_start() {
-    let mut world = start(&raid5());
+    let mut world = raid5().start();
     world.write(0, 64, 1);
     world.run_for(Nanos::from_secs(12));
-    world
-        .with(|array, now, out| array.fail(now, slot(2), out))
-        .unwrap();
+    world.fail(2).unwrap();
     world.write(64, 8, 2);
     world.run_for(Nanos::from_secs(1));
     let again = |stale| {
@@ -341,7 +309,7 @@ fn members_out_of_date_are_taken_again_at_the_start() {
 
 #[test]
 fn an_array_whose_state_cannot_be_recorded_acknowledges_nothing() {
-    let mut world = start(&raid5());
+    let mut world = raid5().start();
     world.run_for(Nanos::from_secs(1));
     for disk in world.disks.values_mut() {
         disk.dead = true;

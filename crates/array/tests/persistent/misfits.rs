@@ -7,16 +7,6 @@ use raidlab_geometry::Level;
 use raidlab_metadata::{Features, Role};
 use raidlab_units::{Nanos, Sectors};
 
-fn start(make: &Make) -> World {
-    World::assemble(make.disks(), make.log, |_| ()).unwrap()
-}
-
-fn check(world: &mut World) {
-    world.with(|array, now, out| array.check(now, out)).unwrap();
-    world.run_for(Nanos::from_secs(60));
-    assert_eq!(world.array.status().mismatches, Sectors(0));
-}
-
 /// The array got its bitmap while a member was away (mdadm's `--grow --bitmap`). That one's
 /// superblock does not say where its bitmap is to lie: at its own place, if one believes it.
 #[test]
@@ -26,14 +16,11 @@ fn a_member_from_before_the_bitmap_keeps_its_superblock() {
             log,
             ..Make::new(level, members)
         };
-        let mut world = start(&make);
+        let mut world = make.start();
         world.write(0, 200, 5);
-        world
-            .with(|array, now, out| array.fail(now, slot(1), out))
-            .unwrap();
+        world.fail(1).unwrap();
         world.run_for(Nanos::from_secs(1));
-        world.with(|array, now, out| array.stop(now, out));
-        world.run_for(Nanos::from_secs(1));
+        world.stop();
         let disk = world.disks.get_mut(&1).unwrap();
         let mut superblock = disk.metadata().superblock;
         superblock.features = Features(superblock.features.0 & !Features::BITMAP);
@@ -52,7 +39,7 @@ fn a_member_from_before_the_bitmap_keeps_its_superblock() {
         assert!(again.disks[&1].metadata().bitmap.is_some(), "{level}");
         assert!(!again.array.status().health.contains('_'));
         assert_eq!(again.read(0, 200), [8; 200 * SECTOR]);
-        check(&mut again);
+        again.check();
     }
 }
 
@@ -81,16 +68,13 @@ fn a_spare_that_the_array_has_outgrown_is_still_one_of_its_devices() {
 /// third is current. What the first has in common with that must not be taken from the first.
 #[test]
 fn a_member_that_is_there_by_force_brings_back_only_what_is_lost() {
-    let mut world = start(&Make::new(Level::Raid10, 3));
+    let mut world = Make::new(Level::Raid10, 3).start();
     let size = world.array.size().0;
     world.write(0, size, 5);
-    world
-        .with(|array, now, out| array.fail(now, slot(0), out))
-        .unwrap();
+    world.fail(0).unwrap();
     world.write(0, size, 6);
     world.run_for(Nanos::from_secs(30));
-    world.with(|array, now, out| array.stop(now, out));
-    world.run_for(Nanos::from_secs(1));
+    world.stop();
     let mut disks = world.disks;
     disks.remove(&2);
     let force = |options: &mut AssembleOptions| options.force = true;
@@ -103,7 +87,7 @@ fn a_member_that_is_there_by_force_brings_back_only_what_is_lost() {
         again.with(raidlab_array::PersistentArray::thaw_sync);
         again.run_for(Nanos::from_secs(60));
     }
-    check(&mut again);
+    again.check();
 }
 
 /// A member that cannot be spared fails a flush, and takes the next one without the bytes of
@@ -111,16 +95,15 @@ fn a_member_that_is_there_by_force_brings_back_only_what_is_lost() {
 #[test]
 fn a_flush_that_a_needed_member_has_failed_is_followed_by_a_resync() {
     for bitmap in [true, false] {
-        let mut world = start(&Make {
+        let mut world = Make {
             bitmap,
             ..Make::new(Level::Raid10, 3)
-        });
+        }
+        .start();
         let size = world.array.size().0;
         world.write(0, size, 5);
         world.run_for(Nanos::from_secs(30));
-        world
-            .with(|array, now, out| array.fail(now, slot(1), out))
-            .unwrap();
+        world.fail(1).unwrap();
         world.run_for(Nanos::from_secs(1));
         world.write(16, 16, 6);
         world.disks.get_mut(&0).unwrap().dead = true;
@@ -130,7 +113,7 @@ fn a_flush_that_a_needed_member_has_failed_is_followed_by_a_resync() {
         disk.dead = false;
         disk.cache.clear();
         world.run_for(Nanos::from_secs(60));
-        check(&mut world);
+        world.check();
         assert!(!world.array.status().state.failed);
         assert!(!world.array.status().state.not_in_sync);
     }
@@ -139,7 +122,7 @@ fn a_flush_that_a_needed_member_has_failed_is_followed_by_a_resync() {
 /// A write waits until a failure is recorded. That cannot be, and the array is being stopped.
 #[test]
 fn a_broken_array_that_is_being_stopped_writes_nothing_that_waited() {
-    let mut world = start(&Make::new(Level::Raid5, 3));
+    let mut world = Make::new(Level::Raid5, 3).start();
     world.write(0, 96, 1);
     world.disks.get_mut(&1).unwrap().dead = true;
     world.submit(Operation::Write, 0, 32, 6);
@@ -168,7 +151,7 @@ fn the_write_log_does_not_wait_for_what_a_recovery_could_not_fill() {
         spares: 1,
         ..Make::new(Level::Raid5, 3)
     };
-    let mut world = start(&make);
+    let mut world = make.start();
     world.write(0, world.array.size().0, 5);
     world.run_for(Nanos::from_secs(30));
     // The superblocks call the array dirty, and the bit is set.
@@ -176,9 +159,7 @@ fn the_write_log_does_not_wait_for_what_a_recovery_could_not_fill() {
     world.write(last, 32, 6);
     let disk = world.disks.get_mut(&0).unwrap();
     disk.unreadable.insert(DATA_OFFSET + 3);
-    world
-        .with(|array, now, out| array.fail(now, slot(1), out))
-        .unwrap();
+    world.fail(1).unwrap();
     let is_found = |event: &Event| matches!(event, Event::BadBlocksFound { .. });
     while !world.events.iter().any(is_found) {
         assert!(world.step(None));

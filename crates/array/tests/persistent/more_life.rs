@@ -1,6 +1,6 @@
 //! Bad blocks, read-only arrays, failed writes, growth.
 
-use crate::harness::{DATA_OFFSET, EXTERNAL, Landing, Make, SECTOR, USED, World, as_md, slot};
+use crate::harness::{DATA_OFFSET, EXTERNAL, Landing, Make, SECTOR, USED, World, as_md};
 use raidlab_array::{
     AssembleError, AssembleOptions, MdRules, Operation, PersistentArray, RequestError, Update,
 };
@@ -8,26 +8,18 @@ use raidlab_geometry::Level;
 use raidlab_metadata::Superblock;
 use raidlab_units::{Bytes, Nanos, Sectors};
 
-fn check(world: &mut World) {
-    world.with(|array, now, out| array.check(now, out)).unwrap();
-    world.run_for(Nanos::from_secs(60));
-    assert_eq!(world.array.status().mismatches, Sectors(0));
-}
-
 #[test]
 fn a_block_that_nobody_has_stays_bad_until_it_is_written() {
     let make = Make {
         spares: 1,
         ..Make::new(Level::Raid1, 2)
     };
-    let mut world = World::assemble(make.disks(), false, |_| ()).unwrap();
+    let mut world = make.start();
     world.write(0, 200, 5);
     world.run_for(Nanos::from_secs(1));
     let bad = DATA_OFFSET + 42;
     world.disks.get_mut(&1).unwrap().unreadable.insert(bad);
-    world
-        .with(|array, now, out| array.fail(now, slot(0), out))
-        .unwrap();
+    world.fail(0).unwrap();
     world.run_for(Nanos::from_secs(60));
     assert_eq!(world.array.status().health, "[UU]");
     let spare = world.disks[&2].metadata();
@@ -38,8 +30,7 @@ fn a_block_that_nobody_has_stays_bad_until_it_is_written() {
             .iter()
             .all(|it| it.start.0 <= bad && bad < it.start.0 + it.count.0)
     );
-    world.with(|array, now, out| array.stop(now, out));
-    world.run_for(Nanos::from_secs(1));
+    world.stop();
 
     let mut again = World::assemble(world.disks, false, |_| ()).unwrap();
     again.run_for(Nanos::from_secs(1));
@@ -55,7 +46,7 @@ fn a_block_that_nobody_has_stays_bad_until_it_is_written() {
         let metadata = again.disks[&handle].metadata();
         assert!(metadata.bad_blocks.is_empty(), "{handle}");
     }
-    check(&mut again);
+    again.check();
 }
 
 #[test]
@@ -65,11 +56,9 @@ fn read_only_and_back() {
             spares: 1,
             ..Make::new(level, members)
         };
-        let mut world = World::assemble(make.disks(), false, |_| ()).unwrap();
+        let mut world = make.start();
         let write = world.submit(Operation::Write, 0, 100, 5);
-        world
-            .with(|array, now, out| array.read_only(now, out))
-            .unwrap();
+        world.read_only().unwrap();
         let late = world.submit(Operation::Write, 0, 8, 6);
         assert_eq!(world.wait(late), Err(RequestError::ReadOnly));
         world.wait(write).unwrap();
@@ -80,26 +69,18 @@ fn read_only_and_back() {
         world.run_for(Nanos::from_secs(100));
         assert_eq!(world.superblock(0).events, events, "nothing is written");
         // A recovery waits meanwhile.
-        world
-            .with(|array, now, out| array.fail(now, slot(0), out))
-            .unwrap();
+        world.fail(0).unwrap();
         world.run_for(Nanos::from_secs(10));
         assert!(world.array.status().health.contains('_'));
-        world
-            .with(|array, now, out| array.read_write(now, out))
-            .unwrap();
+        world.read_write().unwrap();
         world.run_for(Nanos::from_millis(1));
-        world
-            .with(|array, now, out| array.read_only(now, out))
-            .unwrap();
+        world.read_only().unwrap();
         world.run_for(Nanos::from_secs(10));
-        world
-            .with(|array, now, out| array.read_write(now, out))
-            .unwrap();
+        world.read_write().unwrap();
         world.write(50, 8, 7);
         world.run_for(Nanos::from_secs(60));
         assert!(!world.array.status().health.contains('_'), "{level:?}");
-        check(&mut world);
+        world.check();
         assert_eq!(world.read(0, 50), vec![5; 50 * SECTOR]);
         assert_eq!(world.read(50, 8), vec![7; 8 * SECTOR]);
     }
@@ -131,7 +112,7 @@ fn a_dirty_mirror_that_may_not_be_written_is_read_from_one_member() {
 
 #[test]
 fn a_write_that_failed_is_resynced_at_once() {
-    let mut world = World::assemble(Make::new(Level::Raid1, 2).disks(), false, |_| ()).unwrap();
+    let mut world = Make::new(Level::Raid1, 2).start();
     world.write(0, 256, 1);
     world.run_for(Nanos::from_secs(12));
     // Neither takes the write; the one that stays must not be trusted to hold
@@ -157,10 +138,9 @@ fn a_write_that_failed_is_resynced_at_once() {
 const GROWN: u64 = 3 * USED;
 
 fn grown(make: &Make) -> std::collections::BTreeMap<u16, crate::harness::Disk> {
-    let mut world = World::assemble(make.disks(), make.log, |_| ()).unwrap();
+    let mut world = make.start();
     world.write(0, 256, 5);
-    world.with(|array, now, out| array.stop(now, out));
-    world.run_for(Nanos::from_secs(1));
+    world.stop();
     let mut disks = world.disks;
     for (handle, disk) in disks.iter_mut().filter(|(handle, _)| **handle != EXTERNAL) {
         // Rubbish, another on each.
@@ -189,15 +169,11 @@ fn an_array_grows_to_what_its_members_have() {
         };
         let mut world = World::assemble(grown(&make), log, to_the_full).unwrap();
         let size = world.array.size().0;
-        let before = World::assemble(make.disks(), log, |_| ())
-            .unwrap()
-            .array
-            .size()
-            .0;
+        let before = make.start().array.size().0;
         assert_eq!(size, 3 * before, "{level:?}");
         world.write(size - 20, 20, 8);
         world.run_for(Nanos::from_secs(60));
-        check(&mut world);
+        world.check();
         assert_eq!(world.superblock(0).used_size, Sectors(GROWN));
         assert_eq!(world.superblock(0).data_size, Sectors(GROWN));
         let mut again = World::assemble(world.disks, log, |_| ()).unwrap();
@@ -205,7 +181,7 @@ fn an_array_grows_to_what_its_members_have() {
         assert!(again.array.status().bitmap_chunks.unwrap().1 >= 12);
         assert_eq!(again.read(0, 256), vec![5; 256 * SECTOR]);
         assert_eq!(again.read(size - 20, 20), vec![8; 20 * SECTOR]);
-        check(&mut again);
+        again.check();
     }
 }
 
@@ -229,9 +205,8 @@ fn a_bitmap_in_a_file_keeps_to_its_length_when_the_array_grows() {
     let mut world = World::assemble(disks.clone(), false, in_the_room_of(257)).unwrap();
     assert_eq!(world.array.status().bitmap_chunks.unwrap().1, 6);
     world.run_for(Nanos::from_secs(60));
-    check(&mut world);
-    world.with(|array, now, out| array.stop(now, out));
-    world.run_for(Nanos::from_secs(1));
+    world.check();
+    world.stop();
     world.disks.insert(EXTERNAL, old);
     let again = World::assemble(world.disks, false, in_the_room_of(257)).unwrap();
     assert_eq!(again.array.status().bitmap_chunks.unwrap().1, 6);
@@ -258,9 +233,8 @@ fn growth_survives_cuts() {
                     again.run_for(Nanos::from_secs(60));
                     assert!(again.array.status().bitmap_chunks.is_some(), "cut {cut}");
                     assert_eq!(again.read(0, 256), vec![5; 256 * SECTOR], "cut {cut}");
-                    check(&mut again);
-                    again.with(|array, now, out| array.stop(now, out));
-                    again.run_for(Nanos::from_secs(1));
+                    again.check();
+                    again.stop();
                     let third = World::assemble(again.disks, log, |_| ()).unwrap();
                     assert_eq!(third.array.status().health, "[UUU]", "cut {cut}");
                 }
@@ -380,9 +354,7 @@ fn what_waits_for_a_check_begins_when_that_is_stopped_but_not_while_read_only() 
             let mut world = World::assemble_frozen(make.disks(), false, |_| ()).unwrap();
             world.run_for(Nanos::from_millis(1));
             world.with(|array, now, out| array.check(now, out)).unwrap();
-            world
-                .with(|array, now, out| array.fail(now, slot(1), out))
-                .unwrap();
+            world.fail(1).unwrap();
             world.run_for(Nanos::from_secs(1));
             world
         };
@@ -395,14 +367,10 @@ fn what_waits_for_a_check_begins_when_that_is_stopped_but_not_while_read_only() 
         world.with(PersistentArray::stop_sync);
         assert!(go_on(&mut world), "{level}: idle");
         let mut world = waiting();
-        world
-            .with(|array, now, out| array.read_only(now, out))
-            .unwrap();
+        world.read_only().unwrap();
         assert!(!go_on(&mut world), "{level}: read-only");
         assert_eq!(world.disks[&spare].data_written, 0, "{level}");
-        world
-            .with(|array, now, out| array.read_write(now, out))
-            .unwrap();
+        world.read_write().unwrap();
         assert!(go_on(&mut world), "{level}: read-write");
     }
 }
@@ -411,12 +379,10 @@ fn what_waits_for_a_check_begins_when_that_is_stopped_but_not_while_read_only() 
 #[test]
 fn a_read_only_array_corrects_nothing_until_it_takes_writes() {
     for (level, members) in [(Level::Raid1, 2), (Level::Raid10, 4), (Level::Raid5, 3)] {
-        let mut world = World::assemble(Make::new(level, members).disks(), false, |_| ()).unwrap();
+        let mut world = Make::new(level, members).start();
         let size = world.array.size().0;
         world.write(0, size, 5);
-        world
-            .with(|array, now, out| array.read_only(now, out))
-            .unwrap();
+        world.read_only().unwrap();
         world.run_for(Nanos::from_secs(1));
         for (handle, disk) in &mut world.disks {
             // Each in another place.
@@ -433,9 +399,7 @@ fn a_read_only_array_corrects_nothing_until_it_takes_writes() {
             disks.map(|disk| disk.unreadable.len()).sum::<usize>()
         };
         assert_eq!(unreadable(&mut world), members, "{level}");
-        world
-            .with(|array, now, out| array.read_write(now, out))
-            .unwrap();
+        world.read_write().unwrap();
         // The bytes are those that were there: no superblock has to know.
         world.strict = false;
         assert!(unreadable(&mut world) < members, "{level}");

@@ -50,7 +50,7 @@ fn each_write_of_metadata_has_a_flush_before_it() {
         world.write(0, 8, 1);
         world.run_for(Nanos::from_millis(1));
         world.now += Nanos::from_secs(1);
-        world.with(|array, now, out| array.tick(now, out));
+        world.tick();
         let mut sent = Vec::new();
         while let Some(command) = world.queue.front() {
             if command.slot == slot(0) {
@@ -185,7 +185,7 @@ fn with_parity_stripes_are_handled_between_two_passes() {
     let mut world = md(Level::Raid5, 3, |engine| engine.parity = Raid5d::build);
     let tick = |world: &mut World| {
         while world.array.next_tick().is_some_and(|at| at <= world.now) {
-            world.with(|array, now, out| array.tick(now, out));
+            world.tick();
         }
     };
     // There are no bytes in it.

@@ -1,16 +1,15 @@
 //! Members replaced while they serve.
 
-use crate::harness::{DATA_OFFSET, Landing, Make, SECTOR, USED, World, slot};
+use crate::harness::{DATA_OFFSET, Landing, Make, SECTOR, USED, World, run_degraded, slot};
 use crate::spares::{SIZE, add, blank, new_device};
 use raidlab_array::{
-    AssembleOptions, Event, MemberCommand, NewDevice, Operation, PersistentArray, Purpose,
-    VerbError,
+    Event, MemberCommand, NewDevice, Operation, PersistentArray, Purpose, VerbError,
 };
 use raidlab_geometry::Level;
 use raidlab_metadata::create::InitialSync;
 use raidlab_metadata::{Features, Role};
 use raidlab_random::Stream;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::Nanos;
 use std::collections::VecDeque;
 
 const LEVELS: [(Level, usize, bool); 5] = [
@@ -29,20 +28,11 @@ fn make(level: Level, members: usize, log: bool) -> Make {
     }
 }
 
-fn replace(world: &mut World, handle: u16) -> Result<(), VerbError> {
-    world.with(|array, now, out| array.replace(now, slot(handle), None, out))
-}
-
-fn state(world: &World, handle: u16) -> &'static str {
-    let devices = world.array.status().devices;
-    let found = devices.iter().find(|device| device.handle == slot(handle));
-    found.map_or("gone", |device| device.state)
-}
-
-fn check(world: &mut World) {
-    world.with(|array, now, out| array.check(now, out)).unwrap();
-    world.run_for(Nanos::from_secs(60));
-    assert_eq!(world.array.status().mismatches, Sectors(0));
+/// An array with a spare, which was written to; and the spare.
+fn written(level: Level, members: usize, log: bool) -> (World, u16) {
+    let mut world = make(level, members, log).start();
+    world.write(0, 200, 5);
+    (world, u16::try_from(members).unwrap())
 }
 
 /// A write is on its way to the old device when the replacement begins; the new
@@ -50,22 +40,19 @@ fn check(world: &mut World) {
 #[test]
 fn a_write_in_flight_is_on_the_new_device_too() {
     for (level, members, log) in LEVELS {
-        let spare = u16::try_from(members).unwrap();
         for seed in 0..24 {
             let mut random = Stream::new(seed);
-            let disks = make(level, members, log).disks();
-            let mut world = World::assemble(disks, log, |_| ()).unwrap();
-            world.write(0, 200, 5);
+            let (mut world, spare) = written(level, members, log);
             let write = world.submit(Operation::Write, 0, 200, 6);
             for _ in 0..seed / 2 {
                 world.step(Some(&mut random));
             }
-            replace(&mut world, 1).unwrap();
+            world.replace(1).unwrap();
             while world.step(Some(&mut random)) {}
             world.run_for(Nanos::from_secs(60));
             assert!(world.finished.iter().any(|done| done.id == write));
-            assert_eq!(state(&world, spare), "active sync");
-            check(&mut world);
+            assert_eq!(world.state(spare), "active sync");
+            world.check();
         }
     }
 }
@@ -73,44 +60,38 @@ fn a_write_in_flight_is_on_the_new_device_too() {
 #[test]
 fn the_new_device_takes_the_slot_and_the_old_one_may_go() {
     for (level, members, log) in LEVELS {
-        let spare = u16::try_from(members).unwrap();
-        let disks = make(level, members, log).disks();
-        let mut world = World::assemble(disks, log, |_| ()).unwrap();
-        world.write(0, 200, 5);
-        replace(&mut world, 1).unwrap();
+        let (mut world, spare) = written(level, members, log);
+        world.replace(1).unwrap();
         assert!(world.array.is_syncing());
         world.write(20, 30, 6);
         world.run_for(Nanos::from_secs(60));
-        assert_eq!(state(&world, 1), "faulty", "{level:?}");
-        assert_eq!(state(&world, spare), "active sync");
+        assert_eq!(world.state(1), "faulty", "{level:?}");
+        assert_eq!(world.state(spare), "active sync");
         assert_eq!(world.array.served()[1], Some(slot(spare)));
         let superblock = world.superblock(spare);
         assert_eq!(superblock.role(), Role::Slot(1));
         assert!(!superblock.features.has(Features::REPLACEMENT));
         assert!(!superblock.features.has(Features::RECOVERY_OFFSET));
         world.write(40, 30, 7);
-        world
-            .with(|array, now, out| array.remove(now, slot(1), out))
-            .unwrap();
+        world.remove(1).unwrap();
         world.run_for(Nanos::from_secs(1));
-        check(&mut world);
+        world.check();
         // The old disk is out of date and stays out.
         let mut again = World::assemble(world.disks, log, |_| ()).unwrap();
         assert!(!again.array.status().health.contains('_'));
         assert_eq!(again.read(0, 20), vec![5; 20 * SECTOR]);
         assert_eq!(again.read(20, 20), vec![6; 20 * SECTOR]);
         assert_eq!(again.read(40, 30), vec![7; 30 * SECTOR]);
-        check(&mut again);
+        again.check();
     }
 }
 
 #[test]
 fn both_claim_the_slot_meanwhile_as_md_writes_it() {
-    let disks = make(Level::Raid5, 3, false).disks();
-    let mut world = World::assemble(disks, false, |_| ()).unwrap();
+    let mut world = make(Level::Raid5, 3, false).start();
     world.write(0, 100, 1);
     world.array.set_sync_speed(1, 1);
-    replace(&mut world, 2).unwrap();
+    world.replace(2).unwrap();
     world.run_for(Nanos::from_millis(10));
     let (old, new) = (world.superblock(2), world.superblock(3));
     assert_eq!((old.role(), new.role()), (Role::Slot(2), Role::Slot(2)));
@@ -120,49 +101,41 @@ fn both_claim_the_slot_meanwhile_as_md_writes_it() {
     );
     assert!(new.features.has(Features::REPLACEMENT));
     assert!(!old.features.has(Features::REPLACEMENT));
-    assert_eq!(state(&world, 2), "active sync");
+    assert_eq!(world.state(2), "active sync");
     assert_eq!(world.array.status().health, "[UUU]");
-    let again = replace(&mut world, 2);
+    let again = world.replace(2);
     assert_eq!(again, Err(VerbError::BeingReplaced(slot(2))));
-    assert!(matches!(replace(&mut world, 0), Err(VerbError::NoSpare)));
-    assert!(matches!(
-        replace(&mut world, 3),
-        Err(VerbError::NotInSync(_))
-    ));
+    assert!(matches!(world.replace(0), Err(VerbError::NoSpare)));
+    assert!(matches!(world.replace(3), Err(VerbError::NotInSync(_))));
     // It goes on after a stop.
-    world.with(|array, now, out| array.stop(now, out));
-    world.run_for(Nanos::from_secs(1));
-    assert!(world.array.is_stopped());
+    world.stop();
     let mut again = World::assemble(world.disks, false, |_| ()).unwrap();
     again.run_for(Nanos::from_secs(60));
     assert_eq!(again.superblock(3).role(), Role::Slot(2));
     assert!(!again.superblock(3).features.has(Features::REPLACEMENT));
     assert_eq!(again.read(0, 100), vec![1; 100 * SECTOR]);
-    check(&mut again);
+    again.check();
 }
 
 #[test]
 fn the_old_one_fails_and_the_new_one_goes_on_from_the_others() {
     for (level, members, log) in LEVELS {
-        let spare = u16::try_from(members).unwrap();
-        let disks = make(level, members, log).disks();
-        let mut world = World::assemble(disks, log, |_| ()).unwrap();
-        world.write(0, 200, 5);
+        let (mut world, spare) = written(level, members, log);
         world.array.set_sync_speed(100, 100);
-        replace(&mut world, 1).unwrap();
+        world.replace(1).unwrap();
         world.run_for(Nanos::from_millis(10));
         let write = world.submit(Operation::Write, 10, 100, 6);
         world.disks.get_mut(&1).unwrap().dead = true;
         world.wait(write).unwrap();
         world.write(20, 40, 7);
         world.run_for(Nanos::from_secs(60));
-        assert_eq!(state(&world, 1), "faulty", "{level:?}");
-        assert_eq!(state(&world, spare), "active sync", "{level:?}");
+        assert_eq!(world.state(1), "faulty", "{level:?}");
+        assert_eq!(world.state(spare), "active sync", "{level:?}");
         assert!(!world.array.status().health.contains('_'));
         assert_eq!(world.read(0, 10), vec![5; 10 * SECTOR]);
         assert_eq!(world.read(10, 10), vec![6; 10 * SECTOR]);
         assert_eq!(world.read(20, 40), vec![7; 40 * SECTOR]);
-        check(&mut world);
+        world.check();
     }
 }
 
@@ -186,22 +159,19 @@ fn what_was_copied_before_a_resync_has_passed_is_filled_anew() {
             let mut world = World::assemble(disks, log, |_| ()).unwrap();
             world.write(0, 20, 5);
             world.with(PersistentArray::stop_sync);
-            replace(&mut world, 1).unwrap();
+            world.replace(1).unwrap();
             for _ in 0..steps {
                 world.step(None);
             }
-            if world
-                .with(|array, now, out| array.fail(now, slot(1), out))
-                .is_err()
-            {
+            if world.fail(1).is_err() {
                 break;
             }
             failed += 1;
             world.run_for(Nanos::from_secs(60));
-            assert_eq!(state(&world, spare), "active sync", "{level:?}");
+            assert_eq!(world.state(spare), "active sync", "{level:?}");
             assert_eq!(world.read(0, 20), vec![5; 20 * SECTOR]);
             assert!(!world.array.status().state.not_in_sync);
-            check(&mut world);
+            world.check();
         }
         assert!(failed > 5, "{level:?}: {failed}");
     }
@@ -227,11 +197,11 @@ fn a_copy_that_does_not_count_is_known_before_the_rest_counts_as_in_sync() {
             world.write(0, 20, 5);
             world.with(PersistentArray::stop_sync);
             world.run_for(Nanos::from_secs(1));
-            replace(&mut world, 1).unwrap();
+            world.replace(1).unwrap();
             for _ in 0..steps {
                 world.step(None);
             }
-            let failed = world.with(|array, now, out| array.fail(now, slot(1), out));
+            let failed = world.fail(1);
             if failed.is_err() {
                 continue;
             }
@@ -240,8 +210,7 @@ fn a_copy_that_does_not_count_is_known_before_the_rest_counts_as_in_sync() {
             }
             let mut disks = world.cut(&mut Landing::None);
             disks.remove(&1);
-            let run = |options: &mut AssembleOptions| options.run_degraded = true;
-            let Ok(mut again) = World::assemble(disks, log, run) else {
+            let Ok(mut again) = World::assemble(disks, log, run_degraded) else {
                 // Without a log parity may be torn.
                 assert!(level == Level::Raid5 && !log, "{level:?}: {steps}");
                 continue;
@@ -249,7 +218,7 @@ fn a_copy_that_does_not_count_is_known_before_the_rest_counts_as_in_sync() {
             judged += 1;
             again.run_for(Nanos::from_secs(60));
             assert_eq!(again.read(0, 20), vec![5; 20 * SECTOR]);
-            check(&mut again);
+            again.check();
         }
         assert!(judged > 5, "{level:?}: {judged}");
     }
@@ -260,14 +229,11 @@ fn a_copy_that_does_not_count_is_known_before_the_rest_counts_as_in_sync() {
 fn a_read_that_outlives_the_old_device_is_answered_by_the_new_one() {
     for (level, members, log) in LEVELS {
         for earlier in [false, true] {
-            let spare = u16::try_from(members).unwrap();
-            let disks = make(level, members, log).disks();
-            let mut world = World::assemble(disks, log, |_| ()).unwrap();
-            world.write(0, 200, 5);
+            let (mut world, spare) = written(level, members, log);
             world.run_for(Nanos::from_secs(1));
             if !earlier {
                 world.array.set_sync_speed(100, 100);
-                replace(&mut world, 0).unwrap();
+                world.replace(0).unwrap();
                 world.run_for(Nanos::from_millis(10));
             }
             // Some of these reads are the first member's.
@@ -280,19 +246,19 @@ fn a_read_that_outlives_the_old_device_is_answered_by_the_new_one() {
                     });
             world.queue = others;
             if earlier {
-                replace(&mut world, 0).unwrap();
+                world.replace(0).unwrap();
             }
             world.run_for(Nanos::from_secs(60));
             // A replacement does not begin to copy before such a read has ended.
-            assert_eq!(state(&world, spare) == "active sync", !earlier, "{level:?}");
+            assert_eq!(world.state(spare) == "active sync", !earlier, "{level:?}");
             world.disks.get_mut(&0).unwrap().dead = true;
             world.queue.extend::<VecDeque<_>>(late);
             world.wait(read).unwrap();
             world.run_for(Nanos::from_secs(60));
             assert_eq!(world.read[&read.0], vec![5; 200 * SECTOR], "{level:?}");
             assert!(!world.events.contains(&Event::MemberFailed(slot(spare))));
-            assert_eq!(state(&world, spare), "active sync", "{level:?}");
-            check(&mut world);
+            assert_eq!(world.state(spare), "active sync", "{level:?}");
+            world.check();
         }
     }
 }
@@ -302,11 +268,8 @@ fn a_read_that_outlives_the_old_device_is_answered_by_the_new_one() {
 #[test]
 fn a_flush_that_the_old_device_does_not_answer_is_not_held_against_the_new_one() {
     for (level, members, log) in LEVELS {
-        let spare = u16::try_from(members).unwrap();
-        let disks = make(level, members, log).disks();
-        let mut world = World::assemble(disks, log, |_| ()).unwrap();
-        world.write(0, 200, 5);
-        replace(&mut world, 0).unwrap();
+        let (mut world, spare) = written(level, members, log);
+        world.replace(0).unwrap();
         let flush = world.submit(Operation::Flush, 0, 0, 0);
         let is_late = |command: &MemberCommand| {
             command.slot == slot(0)
@@ -321,69 +284,64 @@ fn a_flush_that_the_old_device_does_not_answer_is_not_held_against_the_new_one()
             world.step(None);
         }
         world.run_for(Nanos::from_secs(60));
-        assert_eq!(state(&world, 0), "active sync", "{level:?}");
+        assert_eq!(world.state(0), "active sync", "{level:?}");
         world.disks.get_mut(&0).unwrap().dead = true;
         world.queue.extend(late);
         world.wait(flush).unwrap();
         world.run_for(Nanos::from_secs(60));
         assert!(!world.events.contains(&Event::MemberFailed(slot(spare))));
-        assert_eq!(state(&world, 0), "faulty", "{level:?}");
-        assert_eq!(state(&world, spare), "active sync", "{level:?}");
-        check(&mut world);
+        assert_eq!(world.state(0), "faulty", "{level:?}");
+        assert_eq!(world.state(spare), "active sync", "{level:?}");
+        world.check();
     }
 }
 
 #[test]
 fn the_new_one_fails_and_nothing_else_happens() {
-    let disks = make(Level::Raid5, 3, true).disks();
-    let mut world = World::assemble(disks, true, |_| ()).unwrap();
+    let mut world = make(Level::Raid5, 3, true).start();
     world.write(0, 100, 1);
-    replace(&mut world, 0).unwrap();
+    world.replace(0).unwrap();
     world.disks.get_mut(&3).unwrap().dead = true;
     world.write(0, 100, 2);
     world.run_for(Nanos::from_secs(60));
     assert!(world.events.contains(&Event::MemberFailed(slot(3))));
-    assert_eq!(state(&world, 3), "faulty");
+    assert_eq!(world.state(3), "faulty");
     assert_eq!(world.array.status().health, "[UUU]");
     assert_eq!(world.read(0, 100), vec![2; 100 * SECTOR]);
-    check(&mut world);
+    world.check();
 }
 
 #[test]
 fn a_block_that_cannot_be_read_is_made_good_first() {
     for (level, members, log) in LEVELS {
-        let spare = u16::try_from(members).unwrap();
-        let disks = make(level, members, log).disks();
-        let mut world = World::assemble(disks, log, |_| ()).unwrap();
-        world.write(0, 200, 5);
+        let (mut world, spare) = written(level, members, log);
         world.run_for(Nanos::from_secs(1));
         let bad = DATA_OFFSET + 33;
         world.disks.get_mut(&1).unwrap().unreadable.insert(bad);
-        replace(&mut world, 1).unwrap();
+        world.replace(1).unwrap();
         world.run_for(Nanos::from_secs(60));
         assert!(world.disks[&1].unreadable.is_empty(), "{level:?}");
-        assert_eq!(state(&world, spare), "active sync", "{level:?}");
-        assert_eq!(state(&world, 1), "faulty");
-        check(&mut world);
+        assert_eq!(world.state(spare), "active sync", "{level:?}");
+        assert_eq!(world.state(1), "faulty");
+        world.check();
         assert_eq!(world.read(0, 200), vec![5; 200 * SECTOR]);
     }
 }
 
 #[test]
 fn a_member_that_cannot_be_read_for_good_fails() {
-    let disks = make(Level::Raid5, 3, false).disks();
-    let mut world = World::assemble(disks, false, |_| ()).unwrap();
+    let mut world = make(Level::Raid5, 3, false).start();
     world.write(0, 200, 5);
     world.run_for(Nanos::from_secs(1));
     let disk = world.disks.get_mut(&1).unwrap();
     disk.unreadable.insert(DATA_OFFSET + USED - 3);
     disk.unwritable.insert(DATA_OFFSET + USED - 3);
-    replace(&mut world, 1).unwrap();
+    world.replace(1).unwrap();
     world.run_for(Nanos::from_secs(60));
-    assert_eq!(state(&world, 1), "faulty");
-    assert_eq!(state(&world, 3), "active sync");
+    assert_eq!(world.state(1), "faulty");
+    assert_eq!(world.state(3), "active sync");
     assert_eq!(world.read(0, 200), vec![5; 200 * SECTOR]);
-    check(&mut world);
+    world.check();
 }
 
 #[test]
@@ -398,14 +356,14 @@ fn a_device_may_be_added_for_it_and_several_replaced_at_once() {
         add(&mut world, new, DATA_OFFSET + USED + 100).unwrap();
     }
     world.run_for(Nanos::from_millis(1));
-    replace(&mut world, 0).unwrap();
-    replace(&mut world, 4).unwrap();
+    world.replace(0).unwrap();
+    world.replace(4).unwrap();
     world.write(50, 100, 4);
     world.run_for(Nanos::from_secs(60));
     assert_eq!(world.array.status().health, "[UUUUU]");
-    assert_eq!(state(&world, 5), "active sync");
-    assert_eq!(state(&world, 6), "active sync");
-    check(&mut world);
+    assert_eq!(world.state(5), "active sync");
+    assert_eq!(world.state(6), "active sync");
+    world.check();
     assert_eq!(world.read(50, 100), vec![4; 100 * SECTOR]);
 }
 
@@ -416,18 +374,16 @@ fn replace_by(world: &mut World, old: u16, new: u16, write_mostly: bool) {
         write_mostly,
         ..new_device(new, SIZE)
     };
-    world
-        .with(|array, now, out| array.add(now, slot(new), device, out))
-        .unwrap();
-    replace(world, old).unwrap();
+    world.add(new, device).unwrap();
+    world.replace(old).unwrap();
     world.run_for(Nanos::from_secs(60));
-    assert_eq!(state(world, new), "active sync");
+    assert_eq!(world.state(new), "active sync");
 }
 
 /// The old device's flags are not the new one's.
 #[test]
 fn the_new_device_is_read_as_befits_it() {
-    let mut world = World::assemble(Make::new(Level::Raid1, 2).disks(), false, |_| ()).unwrap();
+    let mut world = Make::new(Level::Raid1, 2).start();
     let size = world.array.size().0;
     world.write(0, size, 5);
     let read_all = |world: &mut World| {
@@ -441,14 +397,10 @@ fn the_new_device_is_read_as_befits_it() {
     assert_eq!(world.disks[&2].reads, before, "write-mostly");
     replace_by(&mut world, 2, 3, false);
     let before = world.disks[&1].reads;
-    world
-        .with(|array, now, out| array.fail(now, slot(1), out))
-        .unwrap();
+    world.fail(1).unwrap();
     read_all(&mut world);
     assert_eq!(world.disks[&1].reads, before);
-    world
-        .with(|array, now, out| array.remove(now, slot(1), out))
-        .unwrap();
+    world.remove(1).unwrap();
     world.disks.remove(&1);
     // Beside a write-mostly one it is the one that is read.
     let device = NewDevice {
@@ -456,9 +408,7 @@ fn the_new_device_is_read_as_befits_it() {
         ..new_device(4, SIZE)
     };
     world.disks.insert(4, blank(SIZE));
-    world
-        .with(|array, now, out| array.add(now, slot(4), device, out))
-        .unwrap();
+    world.add(4, device).unwrap();
     world.run_for(Nanos::from_secs(60));
     let before = world.disks[&4].reads;
     read_all(&mut world);

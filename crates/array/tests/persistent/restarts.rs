@@ -1,6 +1,8 @@
 //! Starts after crashes: what must not be believed, and what must not be lost.
 
-use crate::harness::{DATA_OFFSET, Disk, Landing, Make, SECTOR, USED, World, candidate, slot};
+use crate::harness::{
+    DATA_OFFSET, Disk, Landing, Make, SECTOR, USED, World, candidate, run_degraded, slot,
+};
 use crate::spares::{add, fail_and_remove};
 use raidlab_array::{
     AssembleError, AssembleOptions, MemberCommand, Operation, RequestError, VerbError,
@@ -9,10 +11,6 @@ use raidlab_geometry::Level;
 use raidlab_metadata::Superblock;
 use raidlab_metadata::create::InitialSync;
 use raidlab_units::{Nanos, Sectors};
-
-fn run_degraded(options: &mut AssembleOptions) {
-    options.run_degraded = true;
-}
 
 /// Changes a disk's superblock.
 fn change(disk: &mut Disk, change: impl FnOnce(&mut Superblock)) {
@@ -36,7 +34,7 @@ fn a_former_member_waits_until_its_absence_is_recorded() {
         let re_add = |world: &mut World| {
             world.disks.insert(1, late.clone());
             let late = candidate(1, &late);
-            world.with(|array, now, out| array.re_add(now, slot(1), late, out))
+            world.re_add(1, late)
         };
         // The others' superblocks still call it current: with its log emptied
         // it would be taken for that after a crash.
@@ -69,7 +67,7 @@ fn a_member_that_has_run_alone_is_a_stranger() {
     assert!(events(&away) <= events(&world.disks[&0]), "it is no newer");
     world.disks.insert(1, away.clone());
     let away = candidate(1, &away);
-    let answer = world.with(|array, now, out| array.re_add(now, slot(1), away, out));
+    let answer = world.re_add(1, away);
     assert_eq!(answer, Err(VerbError::Unwitnessed));
 }
 
@@ -133,7 +131,7 @@ fn a_spare_without_its_bitmap_costs_the_array_no_log() {
 fn an_array_that_breaks_down_while_it_stops_stays_stopped() {
     for level in [Level::Raid1, Level::Raid5] {
         let make = Make::new(level, 2);
-        let mut world = World::assemble(make.disks(), false, |_| ()).unwrap();
+        let mut world = make.start();
         world.with(|array, now, out| array.stop(now, out));
         for disk in world.disks.values_mut() {
             disk.dead = true;
@@ -232,9 +230,7 @@ fn a_run_that_no_superblock_names_leaves_the_log_of_the_run_before_alone() {
             "{writes} writes"
         );
         third.run_for(Nanos::from_secs(1));
-        third.with(|array, now, out| array.check(now, out)).unwrap();
-        third.run_for(Nanos::from_secs(60));
-        assert_eq!(third.array.status().mismatches, Sectors(0));
+        third.check();
     }
 }
 
@@ -246,11 +242,10 @@ fn read_only(options: &mut AssembleOptions) {
 #[test]
 fn an_array_that_may_write_nothing_loses_no_member_of_a_sector_that_cannot_be_read() {
     for (level, members) in [(Level::Raid1, 2), (Level::Raid10, 4), (Level::Raid5, 3)] {
-        let mut world = World::assemble(Make::new(level, members).disks(), false, |_| ()).unwrap();
+        let mut world = Make::new(level, members).start();
         let size = world.array.size().0;
         world.write(0, size, 5);
-        world.with(|array, now, out| array.stop(now, out));
-        world.run_for(Nanos::from_secs(1));
+        world.stop();
         let mut disks = world.cut(&mut Landing::All);
         for (handle, disk) in &mut disks {
             disk.unwritable = (0..DATA_OFFSET + USED).collect();
@@ -307,7 +302,7 @@ fn what_is_torn_is_not_computed_from_without_leave_to_replay() {
 #[test]
 fn what_was_started_by_force_without_redundancy_starts_by_itself_afterwards() {
     for (level, members, lost) in [(Level::Raid5, 3, vec![2]), (Level::Raid6, 4, vec![1, 2])] {
-        let mut world = World::assemble(Make::new(level, members).disks(), false, |_| ()).unwrap();
+        let mut world = Make::new(level, members).start();
         let size = world.array.size().0;
         world.write(0, size, 5);
         world.submit(Operation::Write, 48, 8, 6);
@@ -325,9 +320,7 @@ fn what_was_started_by_force_without_redundancy_starts_by_itself_afterwards() {
         assert!(!world.array.status().state.not_in_sync, "{level}");
         let bytes = world.read(0, size);
         world.write(0, 8, 7);
-        world.with(|array, now, out| array.stop(now, out));
-        world.run_for(Nanos::from_secs(1));
-        assert!(world.array.is_stopped());
+        world.stop();
         let mut again = World::assemble(world.disks, false, |_| ()).unwrap();
         assert!(again.read(8, size - 8) == bytes[8 * SECTOR..], "{level}");
     }

@@ -1,7 +1,7 @@
 //! Spares, and devices that come too late or do not fit.
 
 use crate::harness::{
-    DATA_OFFSET, Disk, Make, SECTOR, USED, World, candidate, slot, with_fine_bitmaps,
+    DATA_OFFSET, Disk, Make, SECTOR, USED, World, candidate, run_degraded, with_fine_bitmaps,
 };
 use raidlab_array::{NewDevice, Operation, VerbError};
 use raidlab_geometry::Level;
@@ -29,7 +29,7 @@ pub fn new_device(handle: u16, sectors: u64) -> NewDevice {
 pub fn add(world: &mut World, handle: u16, sectors: u64) -> Result<(), VerbError> {
     world.disks.insert(handle, blank(sectors));
     let new = new_device(handle, sectors);
-    world.with(|array, now, out| array.add(now, slot(handle), new, out))
+    world.add(handle, new)
 }
 
 pub fn fail_and_remove(world: &mut World, handle: u16) {
@@ -39,13 +39,9 @@ pub fn fail_and_remove(world: &mut World, handle: u16) {
 
 /// The same, and the disk is kept.
 fn fail_and_take_out(world: &mut World, handle: u16) {
-    world
-        .with(|array, now, out| array.fail(now, slot(handle), out))
-        .unwrap();
+    world.fail(handle).unwrap();
     world.run_for(Nanos::from_millis(10));
-    world
-        .with(|array, now, out| array.remove(now, slot(handle), out))
-        .unwrap();
+    world.remove(handle).unwrap();
     world.run_for(Nanos::from_millis(10));
 }
 
@@ -58,7 +54,7 @@ fn a_device_added_after_two_losses_is_filled_at_once() {
             log,
             ..Make::new(level, 5)
         };
-        let mut world = World::assemble(make.disks(), log, |_| ()).unwrap();
+        let mut world = make.start();
         world.write(0, 300, 4);
         fail_and_remove(&mut world, 1);
         fail_and_remove(&mut world, 3);
@@ -69,9 +65,7 @@ fn a_device_added_after_two_losses_is_filled_at_once() {
         add(&mut world, 6, SIZE).unwrap();
         world.run_for(Nanos::from_secs(60));
         assert_eq!(world.array.status().health, "[UUUUU]");
-        world.with(|array, now, out| array.check(now, out)).unwrap();
-        world.run_for(Nanos::from_secs(60));
-        assert_eq!(world.array.status().mismatches, Sectors(0));
+        world.check();
         assert_eq!(world.read(0, 300), vec![4; 300 * SECTOR]);
     }
 }
@@ -84,7 +78,7 @@ fn two_devices_added_together_fill_two_slots() {
             log: level == Level::Raid6,
             ..Make::new(level, members)
         };
-        let mut world = World::assemble(make.disks(), make.log, |_| ()).unwrap();
+        let mut world = make.start();
         world.write(0, 200, 4);
         fail_and_remove(&mut world, 0);
         fail_and_remove(&mut world, 2);
@@ -114,15 +108,12 @@ fn a_degraded_array_with_spares_recovers_when_it_is_assembled() {
         for disk in &lost {
             disks.remove(disk);
         }
-        let run = |options: &mut raidlab_array::AssembleOptions| options.run_degraded = true;
-        let mut world = World::assemble(disks, make.log, run).unwrap();
+        let mut world = World::assemble(disks, make.log, run_degraded).unwrap();
         world.write(0, 100, 7);
         world.run_for(Nanos::from_secs(60));
         let status = world.array.status();
         assert!(!status.health.contains('_'), "{level:?}: {status:?}");
-        world.with(|array, now, out| array.check(now, out)).unwrap();
-        world.run_for(Nanos::from_secs(60));
-        assert_eq!(world.array.status().mismatches, Sectors(0));
+        world.check();
         assert_eq!(world.read(0, 100), vec![7; 100 * SECTOR]);
     }
 }
@@ -130,7 +121,7 @@ fn a_degraded_array_with_spares_recovers_when_it_is_assembled() {
 #[test]
 fn a_device_without_room_is_refused() {
     let make = Make::new(Level::Raid5, 3);
-    let mut world = World::assemble(make.disks(), false, |_| ()).unwrap();
+    let mut world = make.start();
     let refused = add(&mut world, 5, SIZE - 1);
     assert!(matches!(refused, Err(VerbError::TooSmall { .. })));
 }
@@ -186,7 +177,7 @@ fn a_device_that_comes_during_a_pass_gets_the_whole_bitmap() {
             let came = match re_added {
                 true => {
                     let back = candidate(1, &world.disks[&1]);
-                    world.with(|array, now, out| array.re_add(now, slot(1), back, out))
+                    world.re_add(1, back)
                 }
                 false => add(&mut world, handle, DATA_OFFSET + make.used),
             };

@@ -1,7 +1,7 @@
 //! A member and the device that replaces it, near the change of place: one of the two misses a
 //! write that was acknowledged, comes back after a power cut, and finds the other one gone.
 
-use crate::harness::{Landing, Make, SECTOR, World, slot};
+use crate::harness::{Landing, Make, SECTOR, World, run_degraded, slot};
 use raidlab_array::{Event, Operation};
 use raidlab_geometry::Level;
 use raidlab_units::Nanos;
@@ -15,16 +15,15 @@ const CASES: [(Level, usize, bool); 3] = [
 /// A world in which so many steps were taken since the first member began to be replaced;
 /// `None` when the change of place is over by then.
 fn replacing(make: Make, steps: usize) -> Option<World> {
-    let mut world = World::assemble(make.disks(), make.log, |_| ()).unwrap();
+    let mut world = make.start();
     world.write(0, 200, 5);
     world.flush();
-    let started = world.with(|array, now, out| array.replace(now, slot(0), None, out));
-    started.unwrap();
+    world.replace(0).unwrap();
     for _ in 0..steps {
         if !world.step(None) {
             let next = world.array.next_tick()?;
             world.now = world.now.max(next);
-            world.with(|array, now, out| array.tick(now, out));
+            world.tick();
         }
     }
     let is_over = !world.array.is_syncing() && world.queue.is_empty();
@@ -38,8 +37,7 @@ fn is_acknowledged(world: &mut World, fails: u16, missed: Missed) -> bool {
     }
     match missed {
         Missed::WriteSince => {
-            let failed = world.with(|array, now, out| array.fail(now, slot(fails), out));
-            failed.unwrap();
+            world.fail(fails).unwrap();
         }
         Missed::Write | Missed::Flush => world.disks.get_mut(&fails).unwrap().dead = true,
     }
@@ -99,10 +97,7 @@ fn what_one_of_two_missed_is_acknowledged_when_that_one_is_out() {
                 });
                 disks.get_mut(&fails).unwrap().dead = false;
                 disks.remove(&other);
-                let run = |options: &mut raidlab_array::AssembleOptions| {
-                    options.run_degraded = true;
-                };
-                let mut again = World::assemble(disks, log, run).unwrap();
+                let mut again = World::assemble(disks, log, run_degraded).unwrap();
                 again.run_for(Nanos::from_secs(60));
                 let is_there = again.read(10, 20) == [6; 20 * SECTOR];
                 assert!(is_there, "{level:?}: {missed:?} of {fails}, {steps} steps");
@@ -145,10 +140,7 @@ fn what_both_missed_is_acknowledged_when_both_are_out() {
             let mut disks = world.cut(&mut Landing::All);
             disks.get_mut(&new).unwrap().dead = false;
             disks.remove(&0);
-            let run = |options: &mut raidlab_array::AssembleOptions| {
-                options.run_degraded = true;
-            };
-            let mut again = World::assemble(disks, log, run).unwrap();
+            let mut again = World::assemble(disks, log, run_degraded).unwrap();
             again.run_for(Nanos::from_secs(60));
             let is_there = again.read(40, 20) == [7; 20 * SECTOR];
             assert!(is_there, "{level:?}: {steps} steps and {more}");
@@ -178,8 +170,7 @@ fn a_device_that_fails_can_be_followed_by_another_at_once() {
         world.disks.get_mut(&2).unwrap().dead = true;
         world.submit(Operation::Write, 10, 20, 6);
         while !world.events.contains(&failure) && world.step(None) {}
-        let again = world.with(|array, now, out| array.replace(now, slot(0), None, out));
-        again.unwrap();
+        world.replace(0).unwrap();
         world.write(100, 20, 7);
         world.run_for(Nanos::from_secs(60));
         assert_eq!(world.array.served()[0], Some(slot(3)), "{steps} steps");

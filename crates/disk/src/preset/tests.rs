@@ -1,7 +1,7 @@
 //! Good presets, and what people are told of bad ones.
 
 use super::{Basis, Preset};
-use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_units::{Bytes, Nanos, Sectors, table};
 
 const SHIPPED: &str = include_str!("../../../../data/disks/wd4000fyyz.toml");
 
@@ -17,81 +17,38 @@ fn complaint(text: &str) -> String {
     raidlab_units::reasons(&error).join("\n  ")
 }
 
+/// What is wrong, and the change that makes it so; `\n` is the end of a line.
+const MISTAKES: &str = r#"
+not TOML                          schema = 1                              schema = = 1
+another version                   schema = 1                              schema = 2
+a field of its own                schema = 1                              schema = 1\ncolour = 3
+no title                          title =                                 # title =
+a value of the wrong kind         value = 16,                             value = "16",
+a number alone                    read_segments = {                       read_segments = 16 # {
+a number without a source         { value = 32, basis = "fitted", source  { value = 32, basis = "fitted", sauce
+an unknown parameter              \nread_segments                         \nsegments
+an unknown parameter in a set     \nseek_knee                             \nknee
+a missing parameter               \nread_segments                         \n# read_segments
+a parameter that one set lacks    \nseek_knee                             \n# seek_knee
+a negative value                  value = 0.7662                          value = -0.7662
+a fraction that would be cut off  value = 16,                             value = 16.5,
+no number                         value = 0.7662                          value = nan
+too large                         value = 7814037168                      value = 1e300
+no such capacity                  value = 7814037168                      value = 2047
+a slow platter                    value = 8333.333                        value = 833333.3
+a curve that falls back           [0.017,                                 [0.5,
+a margin of two revolutions       value = 0.5224                          value = 16.7
+a knee outside                    value = 0.1346                          value = 1.01
+an unknown default                default_set = "strict"                  default_set = "loose"
+no default                        default_set =                           # default_set =
+"#;
+
 #[test]
 fn every_mistake_is_named_with_its_place() {
-    let mistakes = [
-        ("not TOML", edited("schema = 1", "schema = = 1")),
-        ("another version", edited("schema = 1", "schema = 2")),
-        (
-            "a field of its own",
-            edited("schema = 1", "schema = 1\ncolour = 3"),
-        ),
-        ("no title", edited("title = ", "# title = ")),
-        (
-            "a value of the wrong kind",
-            edited("value = 16,", "value = \"16\","),
-        ),
-        (
-            "a number alone",
-            edited("read_segments = {", "read_segments = 16 # {"),
-        ),
-        (
-            "a number without a source",
-            edited(
-                "{ value = 32, basis = \"fitted\", source",
-                "{ value = 32, basis = \"fitted\", sauce",
-            ),
-        ),
-        (
-            "an unknown parameter",
-            edited("\nread_segments", "\nsegments"),
-        ),
-        (
-            "an unknown parameter in a set",
-            edited("\nseek_knee", "\nknee"),
-        ),
-        (
-            "a missing parameter",
-            edited("\nread_segments", "\n# read_segments"),
-        ),
-        (
-            "a parameter that one set lacks",
-            edited("\nseek_knee", "\n# seek_knee"),
-        ),
-        (
-            "a negative value",
-            edited("value = 0.7662", "value = -0.7662"),
-        ),
-        (
-            "a fraction that would be cut off",
-            edited("value = 16,", "value = 16.5,"),
-        ),
-        ("no number", edited("value = 0.7662", "value = nan")),
-        ("too large", edited("value = 7814037168", "value = 1e300")),
-        (
-            "no such capacity",
-            edited("value = 7814037168", "value = 2047"),
-        ),
-        (
-            "a slow platter",
-            edited("value = 8333.333", "value = 833333.3"),
-        ),
-        ("a curve that falls back", edited("[0.017, ", "[0.5, ")),
-        (
-            "a margin of two revolutions",
-            edited("value = 0.5224", "value = 16.7"),
-        ),
-        ("a knee outside", edited("value = 0.1346", "value = 1.01")),
-        (
-            "an unknown default",
-            edited("default_set = \"strict\"", "default_set = \"loose\""),
-        ),
-        ("no default", edited("default_set = ", "# default_set = ")),
-    ];
-    let told: Vec<String> = mistakes
-        .iter()
-        .map(|(what, text)| format!("{what}:\n  {}", complaint(text)))
-        .collect();
+    let told = table(MISTAKES, |[what, from, to]| {
+        let [from, to] = [from, to].map(|text| text.replace("\\n", "\n"));
+        Some(format!("{what}:\n  {}", complaint(&edited(&from, &to))))
+    });
     insta::assert_snapshot!(told.join("\n"));
 }
 

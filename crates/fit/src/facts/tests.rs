@@ -1,6 +1,7 @@
 //! What people are told of a facts file that is wrong.
 
 use super::Facts;
+use raidlab_units::table;
 
 const GOOD: &str = r#"schema = 1
 disk = "some"
@@ -95,66 +96,36 @@ fn facts_that_contradict_each_other_are_named() {
     assert_eq!(again(700), [["read", "again"]]);
 }
 
+/// What is wrong, and the change that makes it so; `\n` is the end of a line.
+const MISTAKES: &str = r#"
+not TOML                      disk = "some"                                disk = some
+another version               schema = 1                                   schema = 2
+an unknown field              disk =                                       drive =
+no facts                      [[fact]]\nid = "read"                        [[measured]]\nid = "read"
+an unknown parameter          "seek_settle_ms"                             "settle"
+a range that falls            [0.2, 2.0]                                   [2.0, 0.2]
+a start outside               start = 0.8                                  start = 8.0
+an unknown quantity           "average_seek_ms"                            "track_seek_ms"
+a prior of nothing            value = 8.2                                  value = 0.0
+a prior without tolerance     tolerance_percent = 10.0                     tolerance_percent = -1.0
+a fact twice                  id = "write"                                 id = "read"
+no requests                   ios = 1000\n                                 ios = 0\n
+no time                       runtime_ms = 10000\n                         runtime_ms = 0\n
+no jobs                       ["--rw=randwrite --bs=4k"]                   []
+an unknown operation          op = "write"                                 op = "trim"
+an unknown option             --rw=randwrite                               --rw=randwrite --speed=9
+a wrong value                 --iodepth=1                                  --iodepth=many
+jobs one after the other      --rw=randwrite --bs=4k                       --rw=randwrite --bs=4k --name=a --name=b --stonewall
+nothing of what was measured  op = "write"                                 op = "read"
+a parameter twice             [[prior]]                                    [[free]]\nparameter = "seek_settle_ms"\nstart = 1\nrange = [0, 2]\n\n[[prior]]
+a prior of no set             tolerance_percent = 10.0\nsets = ["strict"]  tolerance_percent = 10.0\nsets = ["strikt"]
+"#;
+
 #[test]
 fn every_mistake_is_named_with_its_place() {
-    let mistakes = [
-        ("not TOML", "disk = \"some\"", "disk = some"),
-        ("another version", "schema = 1", "schema = 2"),
-        ("an unknown field", "disk = ", "drive = "),
-        (
-            "no facts",
-            "[[fact]]\nid = \"read\"",
-            "[[measured]]\nid = \"read\"",
-        ),
-        ("an unknown parameter", "\"seek_settle_ms\"", "\"settle\""),
-        ("a range that falls", "[0.2, 2.0]", "[2.0, 0.2]"),
-        ("a start outside", "start = 0.8", "start = 8.0"),
-        (
-            "an unknown quantity",
-            "\"average_seek_ms\"",
-            "\"track_seek_ms\"",
-        ),
-        ("a prior of nothing", "value = 8.2", "value = 0.0"),
-        (
-            "a prior without tolerance",
-            "tolerance_percent = 10.0",
-            "tolerance_percent = -1.0",
-        ),
-        ("a fact twice", "id = \"write\"", "id = \"read\""),
-        ("no requests", "ios = 1000\n", "ios = 0\n"),
-        ("no time", "runtime_ms = 10000\n", "runtime_ms = 0\n"),
-        ("no jobs", "[\"--rw=randwrite --bs=4k\"]", "[]"),
-        ("an unknown operation", "op = \"write\"", "op = \"trim\""),
-        (
-            "an unknown option",
-            "--rw=randwrite",
-            "--rw=randwrite --speed=9",
-        ),
-        ("a wrong value", "--iodepth=1", "--iodepth=many"),
-        (
-            "jobs one after the other",
-            "--rw=randwrite --bs=4k",
-            "--rw=randwrite --bs=4k --name=a --name=b --stonewall",
-        ),
-        (
-            "nothing of what was measured",
-            "op = \"write\"",
-            "op = \"read\"",
-        ),
-        (
-            "a parameter twice",
-            "[[prior]]",
-            "[[free]]\nparameter = \"seek_settle_ms\"\nstart = 1\nrange = [0, 2]\n\n[[prior]]",
-        ),
-        (
-            "a prior of no set",
-            "tolerance_percent = 10.0\nsets = [\"strict\"]",
-            "tolerance_percent = 10.0\nsets = [\"strikt\"]",
-        ),
-    ];
-    let told: Vec<String> = mistakes
-        .iter()
-        .map(|(what, from, to)| format!("{what}:\n  {}", complaint(from, to)))
-        .collect();
+    let told = table(MISTAKES, |[what, from, to]| {
+        let [from, to] = [from, to].map(|text| text.replace("\\n", "\n"));
+        Some(format!("{what}:\n  {}", complaint(&from, &to)))
+    });
     insta::assert_snapshot!(told.join("\n"));
 }

@@ -1,5 +1,7 @@
 use super::*;
+use crate::edited::edited;
 use crate::suite::Suite;
+use raidlab_units::table;
 use std::collections::BTreeSet;
 
 const FILE: &str = r#"
@@ -187,29 +189,23 @@ fn claims_speak_of_rebuilds() {
     assert_eq!(of("recovery", 40.0), (Verdict::NotRun, None));
 }
 
+/// What is said of a mistake, and the change that makes it.
+const MISTAKES: &str = r#"
+twice                id = "B"                             id = "A"
+tested or it is not  untestable = "raidlab has no taste"  NOTHING
+two to four words    both j read"                         both"
+two to four words    both j read"                         both j read fast"
+did you mean `read`  both j read"                         both j raed"
+nothing can hold     at_least = 0.9                       at_least = 9
+takes the place      jobs = ["j", "k"]                    NOTHING
+no test is of        one {job} read", to = ["two {job}    one j read", to = ["two j
+did you mean `says`  says = "blue                         say = "blue
+"#;
+
 #[test]
 fn mistakes_are_refused_with_their_lines() {
-    let broken = [
-        ("id = \"B\"", "id = \"A\"", "twice"),
-        (
-            "untestable = \"raidlab has no taste\"",
-            "",
-            "tested or it is not",
-        ),
-        ("both j read\"", "both\"", "two to four words"),
-        ("both j read\"", "both j read fast\"", "two to four words"),
-        ("both j read\"", "both j raed\"", "did you mean `read`"),
-        ("at_least = 0.9", "at_least = 9", "nothing can hold"),
-        ("jobs = [\"j\", \"k\"]", "", "takes the place"),
-        (
-            "one {job} read\", to = [\"two {job}",
-            "one j read\", to = [\"two j",
-            "no test is of",
-        ),
-        ("says = \"blue", "say = \"blue", "did you mean `says`"),
-    ];
-    for (from, to, expected) in broken {
-        let error = claims(&FILE.replace(from, to)).expect_err(expected);
+    for [expected, from, to] in table(MISTAKES, Some) {
+        let error = claims(&edited(FILE, from, to)).expect_err(expected);
         assert!(error.to_string().contains(expected), "{error}");
         assert!(error.line > 1, "{error}");
     }

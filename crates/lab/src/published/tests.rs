@@ -2,9 +2,11 @@
 
 use super::{Cell, Log, Published};
 use crate::document::Document;
+use crate::edited::edited;
 use crate::experiment::{Choices, PlannedStep};
 use crate::suite::Suite;
 use raidlab_store::{Measurement, Operation, Role};
+use raidlab_units::table;
 use std::fmt::Write;
 
 fn figures() -> Published {
@@ -315,64 +317,35 @@ fn ticks_without_end_are_kept() {
     assert_eq!(read.cells[0].members[0].write_ticks_ns, 1_000_000);
 }
 
+/// What is wrong, and the change that makes it so.
+const MISTAKES: &str = r#"
+class misspelt                   accuracy =                           acuracy =
+less is better                   better = "more"                      better = "less"
+class twice                      id = "read"                          id = "write"
+job in two classes               ["8"                                 ["1", "8"
+accuracy of nothing              percent = 4.0                        percent = 0.0
+no accuracy                      [{ percent = 4.0 }]                  []
+job of no class                  { job = "9"                          { job = "99"
+cell twice                       { job = "9"                          { job = "8"
+cell without figures             "read", article = 180 }              "read" }
+no runtime                       runtime_ms = 60057                   runtime_ms = 0
+operation                        op = "write"                         op = "erase"
+reliability                      "disputed"                           "doubtful"
+accuracy of another class's job  percent = 5.0                        jobs = ["1"], percent = 5.0
+no I/O                           ios = 10                             ios = 0
+a rate below 0                   "8", op = "read", article = 180      "8", op = "read", article = -180
+reliability of nothing printed   runtime_ms = 60057 }, article = 180  runtime_ms = 60057 }, reliability = "rounded"
+more than whole                  disputed"                            disputed", sync_percent = { article = 400 }
+progress of no figure            disputed"                            disputed", sync_percent = { log = 40 }
+"#;
+
 #[test]
 fn every_mistake_gets_file_line_field_and_remedy() {
-    let change = |from: &str, to: &str| SMALL.replacen(from, to, 1);
-    let broken = [
-        ("class misspelt", change("accuracy =", "acuracy =")),
-        (
-            "less is better",
-            change("better = \"more\"", "better = \"less\""),
-        ),
-        ("class twice", change("id = \"read\"", "id = \"write\"")),
-        ("job in two classes", change("[\"8\"", "[\"1\", \"8\"")),
-        (
-            "accuracy of nothing",
-            change("percent = 4.0", "percent = 0.0"),
-        ),
-        ("no accuracy", change("[{ percent = 4.0 }]", "[]")),
-        ("job of no class", change("{ job = \"9\"", "{ job = \"99\"")),
-        ("cell twice", change("{ job = \"9\"", "{ job = \"8\"")),
-        (
-            "cell without figures",
-            change("\"read\", article = 180 }", "\"read\" }"),
-        ),
-        ("no runtime", change("runtime_ms = 60057", "runtime_ms = 0")),
-        ("operation", change("op = \"write\"", "op = \"erase\"")),
-        ("reliability", change("\"disputed\"", "\"doubtful\"")),
-        (
-            "accuracy of another class's job",
-            change("percent = 5.0", "jobs = [\"1\"], percent = 5.0"),
-        ),
-        ("no I/O", change("ios = 10", "ios = 0")),
-        (
-            "a rate below 0",
-            change(
-                "\"8\", op = \"read\", article = 180",
-                "\"8\", op = \"read\", article = -180",
-            ),
-        ),
-        (
-            "reliability of nothing printed",
-            change(
-                "runtime_ms = 60057 }, article = 180",
-                "runtime_ms = 60057 }, reliability = \"rounded\"",
-            ),
-        ),
-        (
-            "more than whole",
-            change("disputed\"", "disputed\", sync_percent = { article = 400 }"),
-        ),
-        (
-            "progress of no figure",
-            change("disputed\"", "disputed\", sync_percent = { log = 40 }"),
-        ),
-    ];
     let mut seen = String::new();
-    for (name, text) in broken {
+    for [name, from, to] in table(MISTAKES, Some) {
         let document = Document {
             file: "figures.toml".to_owned(),
-            text,
+            text: edited(SMALL, from, to),
         };
         let error = Published::of(&document).expect_err(name);
         let _ = writeln!(seen, "{name}\n    {error}");

@@ -7,11 +7,12 @@ mod redundancy;
 
 use super::{QueueRule, Step, Suite, Wait};
 use crate::catalogue::LoadError;
+use crate::edited::edited;
 use crate::experiment::{Choices, option_notes};
 use crate::files::Files;
 use crate::subject::Subject;
 use proptest::prelude::*;
-use raidlab_units::{Bytes, Nanos};
+use raidlab_units::{Bytes, Nanos, table};
 use raidlab_workload::Permission;
 use std::fmt::Write;
 use std::path::Path;
@@ -128,201 +129,77 @@ fn members_may_be_parts_of_drives_on_channels() {
     assert_eq!(plain.regions, vec![super::Region::default(); 2]);
 }
 
+/// What is wrong, and the change that makes it so. `PARTS` are two parts of one drive in place of
+/// the disks, and `HEAD` is a suite without its job.
+const MISTAKES: &str = r#"
+not toml                       schema = 1                  schema = = 1
+other schema                   schema = 1                  schema = 2
+field missing                  title = "Own"\n             NOTHING
+field misspelt                 subjects                    subject
+field unlike any               END                         \n[extra]\nx = 1\n
+step field misspelt            class                       clas
+wrong type                     disks = [                   disks = [1,
+subject misspelt               "md"                        "gmiror"
+subject twice                  "md"                        "md", "md"
+no subjects                    "md"                        NOTHING
+subject's file missing         "md"                        "./none.toml"
+figures misspelt               subjects                    published = "mirror-2016"\nsubjects
+no disks                       "wd4000fyyz", "wd4000fyyz"  NOTHING
+parts that overlap             PARTS                       start = "0", size = "8g" | start = "7g", size = "8g"
+a part without an end          PARTS                       start = "0" | start = "7g", size = "8g"
+a drive on two channels        PARTS                       size = "4k" | start = "4k", size = "4k", channel = "ide1"
+a drive in two states          PARTS                       size = "4k", state = "fresh" | start = "4k", size = "4k"
+a bus told in two ways         PARTS                       bus = { name = "pci", bytes_per_second = "100m" }, size = "4k" | bus = { name = "pci", bytes_per_second = "90m" }, start = "4k", size = "4k"
+a bus and a channel            PARTS                       bus = { name = "pci", bytes_per_second = "100m" }, channel = "ide1" | size = "4k"
+a bus that carries nothing     PARTS                       bus = { name = "pci", bytes_per_second = "0" } | size = "4k"
+a part between pages           PARTS                       size = "512" | start = "4k", size = "4k"
+a part of nothing              PARTS                       size = "0" | start = "4k", size = "4k"
+a part misspelt                PARTS                       from = "0" | size = "4k"
+no steps                       HEAD                        step = []\n
+two things in a step           STEP                        job = "2"\nwait = "1s"
+nothing in a step              STEP                        note = "hm"
+job without fio                fio =                       note =
+job without title              title = "a read"\n          NOTHING
+job with two texts             fio =                       fio_job = ""\nfio =
+job twice                      STEP                        job = "1"\ntitle = "a read"\nclass = "random-read"\nfio = "--rw=randread --bs=4k --iodepth=4 --runtime=10"
+job with member                class                       member = 1\nclass
+wait with member               STEP                        wait = "1s"\nmember = 1
+event with fio                 STEP                        event = "remove"\nmember = 1\nfio = "--rw=read"
+event without member           STEP                        event = "remove"
+check of one member            STEP                        event = "check"\nmember = 1
+event unknown                  STEP                        event = "pull"\nmember = 1
+member unknown                 STEP                        event = "remove"\nmember = 2
+insert too early               STEP                        event = "insert"\nmember = 1
+removed twice                  STEP                        event = "remove"\nmember = 1\n\n[[step]]\nevent = "remove"\nmember = 1
+last member                    STEP                        event = "remove"\nmember = 1\n\n[[step]]\nevent = "fail"\nmember = 0
+time without unit              STEP                        wait = "1 fortnight"
+fio option misspelt            --iodepth                   --iodeph
+fio value wrong                --bs=4k                     --bs=4q
+fio value impossible           --bs=4k                     --bs=0
+fio stonewall                  fio = "--rw=randread        fio = "--name=a --rw=read --name=b --stonewall
+job file line                  STEP                        job = "2"\ntitle = "t"\nclass = "c"\nfio_job = """\n[global]\nbs=4k\n[a]\nrw=red\n"""
+job file line in other quotes  STEP                        job = "2"\ntitle = "t"\nclass = "c"\nfio_job = '''\n[global]\nbs=4k\n[a]\nrw=red\n'''
+filesystem                     disks                       filesystem = "ext4"\ndisks
+repeat                         disks                       repeat = 3\ndisks
+at                             STEP                        event = "remove"\nmember = 1\nat = "5s"
+job file missing               STEP                        job = "2"\ntitle = "t"\nclass = "c"\nfio_file = "none.fio"
+class against figures          subjects                    published = "mirror-2015"\nsubjects
+matrix of a suite              END                         \n[matrix]\nbs = ["4k"]\n
+tool and fio                   class                       tool = "bonnie++"\nclass
+sync percent without limit     STEP                        wait_sync_percent = 50
+queue rule                     class                       queue = "thread"\nclass
+"#;
+
 /// Suites with one mistake each.
 fn broken() -> Vec<(&'static str, String)> {
-    let with = |steps: &str| format!("{HEAD}{JOB}{steps}");
-    let event =
-        |kind: &str, member: u32| format!("\n[[step]]\nevent = \"{kind}\"\nmember = {member}\n");
-    vec![
-        ("not toml", "schema = = 1".to_owned()),
-        ("other schema", with("").replace("schema = 1", "schema = 2")),
-        ("field missing", with("").replace("title = \"Own\"\n", "")),
-        ("field misspelt", with("").replace("subjects", "subject")),
-        ("field unlike any", with("\n[extra]\nx = 1\n")),
-        ("step field misspelt", with("").replace("class", "clas")),
-        ("wrong type", with("").replace("disks = [", "disks = [1, ")),
-        ("subject misspelt", with("").replace("\"md\"", "\"gmiror\"")),
-        (
-            "subject twice",
-            with("").replace("\"md\"", "\"md\", \"md\""),
-        ),
-        ("no subjects", with("").replace("\"md\"", "")),
-        (
-            "subject's file missing",
-            with("").replace("\"md\"", "\"./none.toml\""),
-        ),
-        (
-            "figures misspelt",
-            with("").replace("subjects", "published = \"mirror-2016\"\nsubjects"),
-        ),
-        (
-            "no disks",
-            with("").replace("\"wd4000fyyz\", \"wd4000fyyz\"", ""),
-        ),
-        (
-            "parts that overlap",
-            parts(&[
-                "start = \"0\", size = \"8g\"",
-                "start = \"7g\", size = \"8g\"",
-            ]),
-        ),
-        (
-            "a part without an end",
-            parts(&["start = \"0\"", "start = \"7g\", size = \"8g\""]),
-        ),
-        (
-            "a drive on two channels",
-            parts(&[
-                "size = \"4k\"",
-                "start = \"4k\", size = \"4k\", channel = \"ide1\"",
-            ]),
-        ),
-        (
-            "a drive in two states",
-            parts(&[
-                "size = \"4k\", state = \"fresh\"",
-                "start = \"4k\", size = \"4k\"",
-            ]),
-        ),
-        (
-            "a bus told in two ways",
-            parts(&[
-                "bus = { name = \"pci\", bytes_per_second = \"100m\" }, size = \"4k\"",
-                "bus = { name = \"pci\", bytes_per_second = \"90m\" }, start = \"4k\", size = \"4k\"",
-            ]),
-        ),
-        (
-            "a bus and a channel",
-            parts(&[
-                "bus = { name = \"pci\", bytes_per_second = \"100m\" }, channel = \"ide1\"",
-                "size = \"4k\"",
-            ]),
-        ),
-        (
-            "a bus that carries nothing",
-            parts(&[
-                "bus = { name = \"pci\", bytes_per_second = \"0\" }",
-                "size = \"4k\"",
-            ]),
-        ),
-        (
-            "a part between pages",
-            parts(&["size = \"512\"", "start = \"4k\", size = \"4k\""]),
-        ),
-        (
-            "a part of nothing",
-            parts(&["size = \"0\"", "start = \"4k\", size = \"4k\""]),
-        ),
-        ("a part misspelt", parts(&["from = \"0\"", "size = \"4k\""])),
-        ("no steps", format!("{HEAD}step = []\n")),
-        (
-            "two things in a step",
-            with("\n[[step]]\njob = \"2\"\nwait = \"1s\"\n"),
-        ),
-        ("nothing in a step", with("\n[[step]]\nnote = \"hm\"\n")),
-        ("job without fio", with("").replace("fio =", "note =")),
-        (
-            "job without title",
-            with("").replace("title = \"a read\"\n", ""),
-        ),
-        (
-            "job with two texts",
-            with("").replace("fio =", "fio_job = \"\"\nfio ="),
-        ),
-        ("job twice", with(JOB)),
-        (
-            "job with member",
-            with("").replace("class", "member = 1\nclass"),
-        ),
-        (
-            "wait with member",
-            with("\n[[step]]\nwait = \"1s\"\nmember = 1\n"),
-        ),
-        (
-            "event with fio",
-            with("\n[[step]]\nevent = \"remove\"\nmember = 1\nfio = \"--rw=read\"\n"),
-        ),
-        (
-            "event without member",
-            with("\n[[step]]\nevent = \"remove\"\n"),
-        ),
-        ("check of one member", with(&event("check", 1))),
-        ("event unknown", with(&event("pull", 1))),
-        ("member unknown", with(&event("remove", 2))),
-        ("insert too early", with(&event("insert", 1))),
-        (
-            "removed twice",
-            with(&(event("remove", 1) + &event("remove", 1))),
-        ),
-        (
-            "last member",
-            with(&(event("remove", 1) + &event("fail", 0))),
-        ),
-        (
-            "time without unit",
-            with("\n[[step]]\nwait = \"1 fortnight\"\n"),
-        ),
-        (
-            "fio option misspelt",
-            with("").replace("--iodepth", "--iodeph"),
-        ),
-        ("fio value wrong", with("").replace("--bs=4k", "--bs=4q")),
-        (
-            "fio value impossible",
-            with("").replace("--bs=4k", "--bs=0"),
-        ),
-        (
-            "fio stonewall",
-            with("").replace(
-                "fio = \"--rw=randread",
-                "fio = \"--name=a --rw=read --name=b --stonewall",
-            ),
-        ),
-        (
-            "job file line",
-            with(
-                "\n[[step]]\njob = \"2\"\ntitle = \"t\"\nclass = \"c\"\nfio_job = \"\"\"\n[global]\nbs=4k\n[a]\nrw=red\n\"\"\"\n",
-            ),
-        ),
-        (
-            "job file line in other quotes",
-            with(
-                "\n[[step]]\njob = \"2\"\ntitle = \"t\"\nclass = \"c\"\nfio_job = '''\n[global]\nbs=4k\n[a]\nrw=red\n'''\n",
-            ),
-        ),
-        (
-            "filesystem",
-            with("").replace("disks", "filesystem = \"ext4\"\ndisks"),
-        ),
-        ("repeat", with("").replace("disks", "repeat = 3\ndisks")),
-        (
-            "at",
-            with("\n[[step]]\nevent = \"remove\"\nmember = 1\nat = \"5s\"\n"),
-        ),
-        (
-            "job file missing",
-            with(
-                "\n[[step]]\njob = \"2\"\ntitle = \"t\"\nclass = \"c\"\nfio_file = \"none.fio\"\n",
-            ),
-        ),
-        (
-            "class against figures",
-            with("").replace("subjects", "published = \"mirror-2015\"\nsubjects"),
-        ),
-        ("matrix of a suite", with("\n[matrix]\nbs = [\"4k\"]\n")),
-        (
-            "tool and fio",
-            with("").replace("class", "tool = \"bonnie++\"\nclass"),
-        ),
-        (
-            "sync percent without limit",
-            with("\n[[step]]\nwait_sync_percent = 50\n"),
-        ),
-        (
-            "queue rule",
-            with("").replace("class", "queue = \"thread\"\nclass"),
-        ),
-    ]
+    table(MISTAKES, |[what, from, to]| {
+        let text = match (from, to.split_once(" | ")) {
+            ("PARTS", Some((first, second))) => parts(&[first, second]),
+            ("HEAD", _) => edited(HEAD, "END", to),
+            _ => edited(&format!("{HEAD}{JOB}"), from, to),
+        };
+        Some((what, text))
+    })
 }
 
 #[test]

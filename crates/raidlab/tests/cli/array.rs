@@ -7,6 +7,7 @@ mod serving;
 mod verbs;
 
 use crate::client::{self, Client, Wishes};
+use crate::lab::CommandLine;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -38,22 +39,22 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    fn command(&self, words: &(impl CommandLine + ?Sized)) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_raidlab"));
         command
-            .args(words)
+            .args(words.words())
             .current_dir(self.folder.path())
             .env("XDG_RUNTIME_DIR", self.folder.path())
             .stdin(Stdio::null());
         command
     }
 
-    fn run(&self, words: &[&str]) -> Output {
+    fn run(&self, words: &(impl CommandLine + ?Sized)) -> Output {
         self.command(words).output().expect("the program")
     }
 
     /// Runs what must work; gives what it printed.
-    pub(crate) fn must(&self, words: &[&str]) -> String {
+    pub(crate) fn must(&self, words: &(impl CommandLine + ?Sized)) -> String {
         let output = self.run(words);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{words:?}: {errors}");
@@ -61,20 +62,18 @@ impl Place {
     }
 
     /// Runs what must be refused with this code; gives what it said.
-    pub(crate) fn refused(&self, words: &[&str], code: i32) -> String {
+    pub(crate) fn refused(&self, words: &(impl CommandLine + ?Sized), code: i32) -> String {
         let output = self.run(words);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
         said
     }
 
-    pub(crate) fn serve(&self, words: &[&str]) -> Server {
+    pub(crate) fn serve(&self, words: &(impl CommandLine + ?Sized)) -> Server {
         let socket = self.path("nbd.sock");
-        let mut all = vec!["serve", "--name", "test", "--unix"];
-        let shown = socket.display().to_string();
-        all.push(&shown);
-        all.extend(words);
-        let child = self.command(&all).stderr(Stdio::null()).spawn();
+        let shown = socket.display();
+        let mut command = self.command(&format!("serve --name test --unix {shown}"));
+        let child = command.args(words.words()).stderr(Stdio::null()).spawn();
         let server = Server {
             child: child.expect("the server"),
             uri: format!("nbd+unix:///test?socket={shown}"),
@@ -87,7 +86,7 @@ impl Place {
     fn waits_for(&self, state: &str) {
         let mut seen = String::new();
         let found = patiently(|| {
-            seen = self.must(&["detail", "test"]);
+            seen = self.must("detail test");
             seen.contains(state)
         });
         assert!(found, "no `{state}` in\n{seen}");
@@ -150,24 +149,10 @@ pub(crate) fn pattern(seed: u8, bytes: usize) -> Vec<u8> {
         .collect()
 }
 
-const CREATE_6: [&str; 12] = [
-    "create",
-    "--level",
-    "6",
-    "--raid-devices",
-    "4",
-    "--chunk",
-    "64",
-    "--name",
-    "test",
-    "m0",
-    "m1",
-    "m2",
-];
+const CREATE_6: &str = "create --level 6 --raid-devices 4 --chunk 64 --name test m0 m1 m2";
 
 fn raid_6(place: &Place) {
-    let words: Vec<&str> = CREATE_6.iter().copied().chain(["m3"]).collect();
-    let said = place.must(&words);
+    let said = place.must(&format!("{CREATE_6} m3"));
     assert!(
         said.contains("raid6 `test`, layout left-symmetric, 4 slots"),
         "{said}"
@@ -178,15 +163,15 @@ fn raid_6(place: &Place) {
 fn a_raid_6_loses_two_members_is_killed_and_gets_new_ones() {
     let place = Place::new(4);
     raid_6(&place);
-    let members = ["m0", "m1", "m2", "m3"];
-    let server = place.serve(&members);
+    let members = "m0 m1 m2 m3";
+    let server = place.serve(members);
     let mut client = server.client();
     let first = pattern(1, 3 << 20);
     client.write(12_345 * 512, &first, false).expect("a write");
     client.flush().expect("a flush");
 
-    place.must(&["manage", "test", "--fail", "m1"]);
-    place.must(&["manage", "test", "--fail", "m3"]);
+    place.must("manage test --fail m1");
+    place.must("manage test --fail m3");
     place.waits_for("degraded [U_U_]");
     assert_eq!(client.read(12_345 * 512, 3 << 20).expect("a read"), first);
     let second = pattern(2, 1 << 20);
@@ -195,12 +180,9 @@ fn a_raid_6_loses_two_members_is_killed_and_gets_new_ones() {
         .expect("a degraded write");
     server.kill();
 
-    let said = place.refused(
-        &["serve", "--name", "test", "--stale", "ignore", "m0", "m1"],
-        3,
-    );
+    let said = place.refused("serve --name test --stale ignore m0 m1", 3);
     assert!(said.contains("cannot assemble"), "{said}");
-    let server = place.serve(&["--run", "--stale", "ignore", "m0", "m1", "m2", "m3"]);
+    let server = place.serve("--run --stale ignore m0 m1 m2 m3");
     let mut client = server.client();
     let read = client.read(12_345 * 512, 3 << 20).expect("a read");
     assert!(read[..1 << 20] == second && read[1 << 20..] == first[1 << 20..]);
@@ -208,98 +190,76 @@ fn a_raid_6_loses_two_members_is_killed_and_gets_new_ones() {
         place.member(name);
         place.must(&["manage", "test", "--add", name]);
     }
-    place.must(&["wait", "test", "--seconds", "60"]);
+    place.must("wait test --seconds 60");
     place.waits_for("clean [UUUU]");
-    place.must(&["manage", "test", "--action", "check"]);
-    place.must(&["wait", "test", "--seconds", "60"]);
-    let detail = place.must(&["detail", "test"]);
+    place.must("manage test --action check");
+    place.must("wait test --seconds 60");
+    let detail = place.must("detail test");
     assert!(!detail.contains("Mismatches"), "{detail}");
-    let json = place.must(&["detail", "test", "--json"]);
+    let json = place.must("detail test --json");
     assert!(json.contains("\"health\":\"[UUUU]\""), "{json}");
-    let watched = place.must(&["watch", "test", "--count", "1"]);
+    let watched = place.must("watch test --count 1");
     assert!(watched.contains("raid6 clean [UUUU]"), "{watched}");
-    place.must(&["stop", "test"]);
+    place.must("stop test");
     drop(server);
-    let examined = place.must(&["examine", "n1"]);
+    let examined = place.must("examine n1");
     assert!(examined.contains("Array State : AAAA"), "{examined}");
 }
 
 #[test]
 fn a_bitmap_in_a_file_of_its_own_says_what_to_resync() {
     let place = Place::new(2);
-    let members = ["m0", "m1"];
-    let create = [
-        "create",
-        "-l",
-        "1",
-        "-n",
-        "2",
-        "--assume-clean",
-        "-b",
-        "./bits",
-    ];
-    let chunk = ["--bitmap-chunk", "64k"];
-    let said = place.must(&[&create[..], &chunk, &members].concat());
+    let members = "m0 m1";
+    let create = "create -l 1 -n 2 --assume-clean -b ./bits";
+    let chunk = "--bitmap-chunk 64k";
+    let said = place.must(&format!("{create} {chunk} {members}"));
     assert!(
         said.contains("bitmap: in ./bits, a bit for 64 KiB"),
         "{said}"
     );
-    let serve = ["--bitmap", "bits", "m0", "m1"];
-    let server = place.serve(&serve);
+    let serve = "--bitmap bits m0 m1";
+    let server = place.serve(serve);
     let mut client = server.client();
     let data = pattern(3, 65536);
     client.write(1 << 20, &data, true).expect("a write");
     server.kill();
-    let bits = place.must(&["examine", "-X", "bits"]);
+    let bits = place.must("examine -X bits");
     assert!(bits.contains("Chunksize : 64 KB"), "{bits}");
-    let verdict = |bitmap: &[&str]| {
-        let words = [&["assemble", "home", "--dry-run"], bitmap, &members].concat();
-        place.must(&words)
-    };
-    let known = verdict(&["--bitmap", "bits"]);
+    let verdict = |bitmap: &str| place.must(&format!("assemble home --dry-run {bitmap} {members}"));
+    let known = verdict("--bitmap bits");
     assert!(known.contains("a resync of "), "{known}");
-    let unknown = verdict(&[]);
+    let unknown = verdict("");
     assert!(unknown.contains("a resync is needed"), "{unknown}");
-    let server = place.serve(&serve);
+    let server = place.serve(serve);
     let mut client = server.client();
     assert_eq!(client.read(1 << 20, 65536).expect("a read"), data);
     drop(server);
     // Not taken for a bitmap, and not overwritten.
-    let said = place.refused(&["serve", "--bitmap", "m0", "m1"], 3);
+    let said = place.refused("serve --bitmap m0 m1", 3);
     assert!(said.contains("cannot use the bitmap"), "{said}");
-    let said = place.refused(&[&create[..], &members].concat(), 2);
+    let said = place.refused(&format!("{create} {members}"), 2);
     assert!(said.contains("./bits"), "{said}");
 }
 
 #[test]
 fn in_the_background_too() {
     let place = Place::new(2);
-    place.must(&[
-        "create",
-        "--level",
-        "1",
-        "--raid-devices",
-        "2",
-        "--name",
-        "home",
-        "m0",
-        "m1",
-    ]);
-    let planned = place.must(&["assemble", "home", "m0", "m1", "--dry-run"]);
+    place.must("create --level 1 --raid-devices 2 --name home m0 m1");
+    let planned = place.must("assemble home m0 m1 --dry-run");
     assert!(planned.contains("m0: slot 0, in sync"), "{planned}");
-    let said = place.must(&["assemble", "home", "m0", "m1"]);
+    let said = place.must("assemble home m0 m1");
     assert!(said.contains("nbd+unix:///home?socket="), "{said}");
-    let again = place.refused(&["assemble", "home", "m0", "m1"], 1);
+    let again = place.refused("assemble home m0 m1", 1);
     assert!(again.contains("served already"), "{again}");
-    let misspelt = place.refused(&["detail", "hom"], 1);
+    let misspelt = place.refused("detail hom", 1);
     assert!(
         misspelt.contains("help: served here: `home`\n"),
         "{misspelt}"
     );
-    let used = place.refused(&["create", "-l", "1", "-n", "1", "--run", "m0"], 3);
+    let used = place.refused("create -l 1 -n 1 --run m0", 3);
     assert!(used.contains("in use"), "{used}");
-    place.must(&["stop", "home"]);
-    let gone = place.refused(&["detail", "home"], 1);
+    place.must("stop home");
+    let gone = place.refused("detail home", 1);
     assert!(gone.contains("no array is served"), "{gone}");
     assert!(gone.contains("help: none is served here; "), "{gone}");
 }
@@ -307,44 +267,44 @@ fn in_the_background_too() {
 #[test]
 fn a_server_that_cannot_listen_is_not_said_to_serve() {
     let place = Place::new(1);
-    place.must(&["create", "-l", "1", "-n", "1", "--run", "m0"]);
+    place.must("create -l 1 -n 1 --run m0");
     let sockets = place.path("raidlab");
     std::fs::create_dir_all(&sockets).expect("a folder");
     let taken = sockets.join("home.nbd.sock");
     std::fs::write(&taken, "no socket").expect("a file");
-    let said = place.refused(&["assemble", "home", "m0"], 1);
+    let said = place.refused("assemble home m0", 1);
     assert!(
         said.contains("cannot listen") && said.contains("home.nbd"),
         "{said}"
     );
     std::fs::remove_file(&taken).expect("the file");
-    let said = place.must(&["assemble", "home", "m0"]);
+    let said = place.must("assemble home m0");
     assert!(said.contains("  control "), "{said}");
-    place.must(&["stop", "home"]);
+    place.must("stop home");
 }
 
 #[test]
 fn nothing_is_lost_without_consent() {
     let place = Place::new(2);
-    let create = ["create", "-l", "1", "-n", "2", "m0", "m1"];
-    place.must(&create);
+    let create = "create -l 1 -n 2 m0 m1";
+    place.must(create);
     let before = std::fs::read(place.path("m0")).expect("a member");
-    let said = place.refused(&create, 2);
+    let said = place.refused(create, 2);
     assert!(
         said.contains("will be lost") && said.contains("--run"),
         "{said}"
     );
-    let dry = ["create", "-l", "5", "-n", "2", "--dry-run", "m0", "m1"];
-    let planned = place.must(&[&dry[..], &["--run"]].concat());
+    let dry = "create -l 5 -n 2 --dry-run m0 m1";
+    let planned = place.must(&format!("{dry} --run"));
     assert!(planned.contains("nothing was written"), "{planned}");
-    assert_eq!(place.refused(&dry, 2), said, "as without the option");
+    assert_eq!(place.refused(dry, 2), said, "as without the option");
     assert!(std::fs::read(place.path("m0")).expect("a member") == before);
     place.member("none");
-    let said = place.refused(&["zero-superblock", "m0", "none"], 3);
+    let said = place.refused("zero-superblock m0 none", 3);
     assert!(said.contains("none has no md superblock"), "{said}");
-    place.must(&["examine", "m0"]);
-    place.must(&["zero-superblock", "m0", "m1"]);
-    let said = place.refused(&["examine", "m0"], 3);
+    place.must("examine m0");
+    place.must("zero-superblock m0 m1");
+    let said = place.refused("examine m0", 3);
     assert!(said.contains("cannot examine m0"), "{said}");
 }
 
@@ -352,46 +312,22 @@ fn nothing_is_lost_without_consent() {
 fn wrong_arguments_are_told_with_a_remedy() {
     let place = Place::new(3);
     for (words, code, told) in [
+        ("create -l 5 -n 3 m0 m1", 2, "`missing`"),
+        ("create -l 7 -n 2 m0 m1", 2, "unknown level"),
+        ("create -l 1 -n 2 -k log m0 m1", 2, "needs no log"),
+        ("create -l 1 -n 2 m0 absent", 3, "truncate"),
+        ("create -l 0 -n 2 -z 8m m0 m1", 2, "takes no `--size`"),
         (
-            &["create", "-l", "5", "-n", "3", "m0", "m1"][..],
-            2,
-            "`missing`",
-        ),
-        (
-            &["create", "-l", "7", "-n", "2", "m0", "m1"],
-            2,
-            "unknown level",
-        ),
-        (
-            &["create", "-l", "1", "-n", "2", "-k", "log", "m0", "m1"],
-            2,
-            "needs no log",
-        ),
-        (
-            &["create", "-l", "1", "-n", "2", "m0", "absent"],
-            3,
-            "truncate",
-        ),
-        (
-            &["create", "-l", "0", "-n", "2", "-z", "8m", "m0", "m1"],
-            2,
-            "takes no `--size`",
-        ),
-        (
-            &["create", "-l", "10", "-n", "3", "missing", "missing", "m0"],
+            "create -l 10 -n 3 missing missing m0",
             2,
             "instead of `missing`",
         ),
-        (&["serve"], 2, "name the members"),
-        (&["serve", "m0"], 3, "raidlab create"),
-        (&["assemble", "home"], 2, "no device"),
-        (&["manage", "home"], 2, "nothing to do"),
-        (
-            &["serve", "--null", "1g", "--tcp", "0.0.0.0:0"],
-            1,
-            "--anywhere",
-        ),
-        (&["serve", "--model", "nodisk"], 2, "disks"),
+        ("serve", 2, "name the members"),
+        ("serve m0", 3, "raidlab create"),
+        ("assemble home", 2, "no device"),
+        ("manage home", 2, "nothing to do"),
+        ("serve --null 1g --tcp 0.0.0.0:0", 1, "--anywhere"),
+        ("serve --model nodisk", 2, "disks"),
     ] {
         let said = place.refused(words, code);
         assert!(
@@ -405,7 +341,7 @@ fn wrong_arguments_are_told_with_a_remedy() {
 #[test]
 fn a_modelled_disk_is_served_in_real_time() {
     let place = Place::new(0);
-    let server = place.serve(&["--model", "wd4000fyyz"]);
+    let server = place.serve("--model wd4000fyyz");
     let mut client = server.client();
     let bytes = pattern(3, 8192);
     client.write(1 << 40, &bytes, true).expect("a write");
@@ -421,19 +357,19 @@ fn a_modelled_disk_is_served_in_real_time() {
 #[test]
 fn seeds_are_simulated_and_replayed() {
     let place = Place::new(0);
-    let said = place.must(&["simulate", "--seeds", "20", "--level", "raid1"]);
+    let said = place.must("simulate --seeds 20 --level raid1");
     assert!(
         said.contains("0 of 20 seeds (0..20) broke a promise"),
         "{said}"
     );
-    let said = place.must(&["simulate", "--replay", "3", "--level", "raid1"]);
+    let said = place.must("simulate --replay 3 --level raid1");
     assert!(said.contains("every promise was kept"), "{said}");
     for [option, level] in [["--log", "raid1"], ["--bitmap", "raid0"]] {
         let said = place.refused(&["simulate", option, "true", "--level", level], 2);
         let words = format!("`{option} true` cannot be had with `--level {level}`");
         assert!(said.contains(&words), "{said}");
     }
-    let said = place.refused(&["simulate", "--exhaustive", "--level", "raid0"], 2);
+    let said = place.refused("simulate --exhaustive --level raid0", 2);
     assert!(said.contains("none of the small arrays"), "{said}");
     let last = u64::MAX.to_string();
     let said = place.refused(&["simulate", "--seeds", "5", "--from", &last], 2);
@@ -445,8 +381,8 @@ fn seeds_are_simulated_and_replayed() {
 fn a_stopped_array_leaves_no_socket() {
     let place = Place::new(4);
     raid_6(&place);
-    let server = place.serve(&["m0", "m1", "m2", "m3"]);
-    place.must(&["stop", "test"]);
+    let server = place.serve("m0 m1 m2 m3");
+    place.must("stop test");
     // Who asked is told before the socket goes.
     assert!(server.ends());
     let left = |folder: &Path| -> Vec<String> {
@@ -470,14 +406,11 @@ fn a_block_device_needs_what_it_needs() {
         return;
     }
     let place = Place::new(0);
-    let said = place.refused(&["serve", "--ublk", "--memory", "1M"], 1);
+    let said = place.refused("serve --ublk --memory 1M", 1);
     let why = ["no ublk driver", "modprobe ublk_drv"];
     assert!(why.iter().all(|words| said.contains(words)), "{said}");
     // The number belongs to the option, or a member's name would be taken for it.
-    place.refused(&["serve", "--ublk=x", "--memory", "1M"], 2);
-    place.refused(
-        &["serve", "--ublk", "--ublk-depth", "0", "--memory", "1M"],
-        2,
-    );
-    place.refused(&["serve", "--ublk-depth", "8", "--memory", "1M"], 2);
+    place.refused("serve --ublk=x --memory 1M", 2);
+    place.refused("serve --ublk --ublk-depth 0 --memory 1M", 2);
+    place.refused("serve --ublk-depth 8 --memory 1M", 2);
 }

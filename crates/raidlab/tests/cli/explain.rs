@@ -24,7 +24,7 @@ fio = "--rw=randread --bs=4k --iodepth={depth} --filesize=10g --time_based --run
 fn the_places_add_up_to_the_mean_latency() {
     let lab = Lab::new();
     lab.write("deep.toml", SUITE);
-    let rows = lab.ok(&["run", "./deep.toml", "--no-report", "--json"]);
+    let rows = lab.ok("run ./deep.toml --no-report --json");
     let rows: Vec<Value> = rows
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
@@ -50,7 +50,7 @@ fn the_places_add_up_to_the_mean_latency() {
         }
     }
     assert_eq!(seen, 4);
-    let table = lab.ok(&["explain", "latest", "read-1", "--subject", "mirror"]);
+    let table = lab.ok("explain latest read-1 --subject mirror");
     for expected in [" medium ", " switch ", "percent of one core: jobs"] {
         assert!(table.contains(expected), "{expected}: {table}");
     }
@@ -61,14 +61,11 @@ fn the_places_add_up_to_the_mean_latency() {
 fn what_is_not_there_is_named() {
     let lab = Lab::new();
     lab.write("deep.toml", SUITE);
-    lab.ok(&["run", "./deep.toml", "--no-report"]);
-    let error = lab.fails(2, &["explain", "latest", "read-2"]);
+    lab.ok("run ./deep.toml --no-report");
+    let error = lab.fails(2, "explain latest read-2");
     assert!(error.contains("no job `read-2`"), "{error}");
-    let error = lab.fails(2, &["explain", "latest", "read-1", "--subject", "miror"]);
+    let error = lab.fails(2, "explain latest read-1 --subject miror");
     assert!(error.contains("did you mean `mirror`?"), "{error}");
-    let error = lab.fails(
-        2,
-        &["run", "./deep.toml", "--processor", "nass", "--no-report"],
-    );
+    let error = lab.fails(2, "run ./deep.toml --processor nass --no-report");
     assert!(error.contains("did you mean `nas`?"), "{error}");
 }

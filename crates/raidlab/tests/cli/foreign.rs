@@ -42,16 +42,16 @@ fn hostile() -> Vec<Hostile> {
     all
 }
 
-const BENCHES: [&[&str]; 3] = [
-    &["--on", "model"],
-    &["--on", "kernel", "--subject", "md-raid1"],
-    &["--on", "host", "--subject", "md-raid1"],
+const BENCHES: [&str; 3] = [
+    "--on model",
+    "--on kernel --subject md-raid1",
+    "--on host --subject md-raid1",
 ];
 
 /// Plans a run on a bench, and gives what it says on standard error where it is
 /// refused.
-fn refused(lab: &Lab, file: &str, bench: &[&str]) -> String {
-    let words = [&["run", file, "--dry-run"][..], bench].concat();
+fn refused(lab: &Lab, file: &str, bench: &str) -> String {
+    let words = format!("run {file} --dry-run {bench}");
     let ran = lab.run(&words);
     assert!(ran.code != 0, "{file} {bench:?} is planned");
     ran.stderr
@@ -167,7 +167,7 @@ fn suites_with_a_sting_are_refused_with_their_line_on_every_bench() {
         }
     }
     lab.write("own.toml", &suite(&format!("fio = \"{plain}\"")));
-    lab.ok(&["run", "./own.toml", "--dry-run", "--subject", "md"]);
+    lab.ok("run ./own.toml --dry-run --subject md");
 }
 
 #[test]
@@ -175,17 +175,17 @@ fn what_the_user_allows_passes_for_this_run_and_nothing_else_does() {
     let lab = Lab::new();
     let text = "[a]\nrw=read\nsize=${SIZE}\nfilename=/dev/sda\nexec_prerun=true\n";
     lab.write("own.fio", text);
-    let allowed = ["--allow-fio", "${SIZE}=1m", "--allow-fio", "filename"];
-    let words = [&["run", "./own.fio", "--dry-run"][..], &allowed].concat();
+    let allowed = "--allow-fio ${SIZE}=1m --allow-fio filename";
+    let words = format!("run ./own.fio --dry-run {allowed}");
     let error = lab.run(&words).stderr;
     assert!(
         error.contains("./own.fio, line 5: option `exec_prerun`"),
         "{error}"
     );
     assert!(error.contains("--allow-fio exec_prerun"), "{error}");
-    let words = [&words[..], &["--allow-fio", "exec_prerun"]].concat();
+    let words = format!("{words} --allow-fio exec_prerun");
     lab.ok(&words);
-    let misspelt = ["run", "./own.fio", "--dry-run", "--allow-fio", "filenam"];
-    let error = lab.run(&misspelt).stderr;
+    let misspelt = "run ./own.fio --dry-run --allow-fio filenam";
+    let error = lab.run(misspelt).stderr;
     assert!(error.contains("did you mean `filename`?"), "{error}");
 }

@@ -39,19 +39,11 @@ pub fn signal(child: &Child, name: &str) {
 }
 
 fn start(lab: &Lab) -> Child {
-    lab.command(&[
-        "run",
-        "./long.toml",
-        "--json",
-        "--fit",
-        "strict",
-        "--without",
-        "leaps",
-    ])
-    .stdout(Stdio::piped())
-    .stderr(Stdio::piped())
-    .spawn()
-    .expect("it starts")
+    lab.command("run ./long.toml --json --fit strict --without leaps")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts")
 }
 
 /// Waits for the first row, signals, and gives the number of rows printed with
@@ -125,9 +117,9 @@ fn a_second_run_on_a_store_is_told_who_goes_on_and_a_dead_one_holds_nothing() {
     let mut child = start(&lab);
     let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
     stdout.read_line(&mut String::new()).expect("a row");
-    let short = ["run", "./short.toml", "--subject", "md", "--no-report"];
+    let short = "run ./short.toml --subject md --no-report";
     // The first one goes on writing into the store meanwhile.
-    let second = lab.run(&short);
+    let second = lab.run(short);
     assert_eq!(second.code, 1, "{}", second.stderr);
     let message = second.stderr;
     let holder = format!("(process {}, since ", child.id());
@@ -141,15 +133,15 @@ fn a_second_run_on_a_store_is_told_who_goes_on_and_a_dead_one_holds_nothing() {
         assert!(message.contains(words), "no {words} in {message}");
     }
     // Nor can it be taken from under the first one.
-    let deleted = lab.run(&["report", "--delete", "latest"]);
+    let deleted = lab.run("report --delete latest");
     assert_eq!(deleted.code, 1, "{}", deleted.stderr);
     assert!(deleted.stderr.contains(&holder), "{}", deleted.stderr);
     // Another store is another matter.
-    lab.ok(&[&short[..], &["--store", "other.db"]].concat());
+    lab.ok(&format!("{short} --store other.db"));
     signal(&child, "KILL");
     child.wait().expect("it ends");
-    lab.ok(&["report", "--delete", "latest"]);
-    lab.ok(&short);
+    lab.ok("report --delete latest");
+    lab.ok(short);
     let locks = lab
         .files()
         .into_iter()

@@ -49,16 +49,16 @@ fn a_kernel_with_a_damaged_description_is_in_nobody_s_way() {
     put(&lab, "6.12", "");
     let folder = lab.path("cache").join("raidlab/kernels/6.12");
     fs::write(folder.join("kernel.json"), "").expect("written");
-    let told = lab.ok(&["kernel", "status"]);
+    let told = lab.ok("kernel status");
     let names = told
         .lines()
         .filter_map(|line| line.split_whitespace().next());
     let listed: Vec<&str> = names.filter(|name| name.starts_with("6.")).collect();
     assert_eq!(listed, ["6.11"], "{told}");
-    lab.ok(&["kernel", "remove", "6.12"]);
+    lab.ok("kernel remove 6.12");
     assert!(!folder.exists());
     for name in ["6.12", "../packages", "/", "."] {
-        lab.fails(2, &["kernel", "remove", name]);
+        lab.fails(2, &format!("kernel remove {name}"));
     }
 }
 
@@ -68,15 +68,8 @@ fn a_guest_has_a_memory_that_can_be() {
     lab.write("boot.toml", SUITE);
     put(&lab, "6.12", "");
     for memory in ["0", "1k", "2t", "16383p", "18446744073709551615"] {
-        let words = [
-            "run",
-            "./boot.toml",
-            "--on",
-            "kernel",
-            "--dry-run",
-            "--memory",
-        ];
-        let said = lab.fails(2, &[&words[..], &[memory]].concat());
+        let words = "run ./boot.toml --on kernel --dry-run --memory";
+        let said = lab.fails(2, &format!("{words} {memory}"));
         assert!(said.contains("from 64m to 1t"), "{memory}: {said}");
     }
 }
@@ -86,7 +79,7 @@ fn kernels_made_by_other_changes_are_told() {
     let lab = Lab::new();
     put(&lab, "6.11", "");
     put(&lab, "6.12", r#", "changes": "0123456789abcdef""#);
-    let told = lab.ok(&["kernel", "status"]);
+    let told = lab.ok("kernel status");
     let line = |name: &str| {
         let mut lines = told.lines().map(str::trim);
         lines.find(|line| line.starts_with(name)).expect(name)
@@ -101,7 +94,7 @@ fn kernels_made_by_other_changes_are_told() {
     // Whatever comes of the run: this kernel cannot be booted.
     lab.write("boot.toml", SUITE);
     let run = |name: &str| {
-        let words = ["run", "./boot.toml", "--on", "kernel", "--kernel", name];
+        let words = format!("run ./boot.toml --on kernel --kernel {name}");
         lab.run(&words).stderr
     };
     let said = run("6.12");
@@ -110,8 +103,8 @@ fn kernels_made_by_other_changes_are_told() {
     assert!(!said.contains("warning:"), "{said}");
 
     // One that may not charge for computing is not asked to.
-    let words = ["run", "./boot.toml", "--on", "kernel", "--kernel", "6.12"];
-    let said = lab.fails(2, &[&words[..], &["--processor", "nas"]].concat());
+    let words = "run ./boot.toml --on kernel --kernel 6.12";
+    let said = lab.fails(2, &format!("{words} --processor nas"));
     assert!(said.contains(NOT_CHARGING), "{said}");
     assert!(said.contains("raidlab kernel build --again"), "{said}");
 }
@@ -121,7 +114,7 @@ fn kernels_made_by_other_changes_are_told() {
 fn a_newcomer_without_a_kernel_is_told_how_to_get_one() {
     let lab = Lab::new();
     lab.write("boot.toml", SUITE);
-    let error = lab.fails(1, &["run", "./boot.toml", "--on", "kernel"]);
+    let error = lab.fails(1, "run ./boot.toml --on kernel");
     assert!(error.contains("no kernel has been built"), "{error}");
     assert!(
         error.contains("`raidlab kernel build` builds one, in 7 to 20"),
@@ -139,14 +132,8 @@ fn what_a_run_leaves_out_is_told_before_it() {
         r#"["md-raid1-clean", "zfs-mirror"]"#,
     );
     lab.write("boot.toml", &suite);
-    for json in [&["--json"][..], &["--shard", "0/1", "--store", "."]] {
-        let ran = lab.run(
-            &[
-                &["run", "./boot.toml", "--on", "kernel", "--no-report"],
-                json,
-            ]
-            .concat(),
-        );
+    for json in ["--json", "--shard 0/1 --store ."] {
+        let ran = lab.run(&format!("run ./boot.toml --on kernel --no-report {json}"));
         let told = ran.stderr.lines().next().unwrap_or_default();
         assert!(told.starts_with("left out: zfs-mirror: "), "{}", ran.stderr);
     }
@@ -158,22 +145,18 @@ fn faults_and_options_that_would_do_nothing_are_refused() {
     let lab = Lab::new();
     put(&lab, "6.12", "");
     lab.write("boot.toml", SUITE);
-    let refused = |options: &[&str]| {
-        let words = [
-            &["run", "./boot.toml", "--on", "kernel", "--dry-run"],
-            options,
-        ]
-        .concat();
+    let refused = |options: &str| {
+        let words = format!("run ./boot.toml --on kernel --dry-run {options}");
         lab.fails(2, &words)
     };
-    let error = refused(&["--disk-fault", "7:40s:dies"]);
+    let error = refused("--disk-fault 7:40s:dies");
     assert!(
         error.contains("disk 7") && error.contains("more than 2"),
         "{error}"
     );
-    let error = refused(&["--disk-fault", "1:40s:unreadable=4g+64k"]);
+    let error = refused("--disk-fault 1:40s:unreadable=4g+64k");
     assert!(error.contains("of which 4 GiB are used"), "{error}");
-    let error = refused(&["--patience", "0"]);
+    let error = refused("--patience 0");
     assert!(error.contains("--patience"), "{error}");
 }
 

@@ -1,5 +1,6 @@
 //! A folder of its own for each test, and the program run in it.
 
+use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -72,6 +73,54 @@ stonewall
 rw=randwrite
 ";
 
+/// What is typed after `raidlab`: words with blanks between them, of which `'one word'` is one; or
+/// a list of words.
+pub trait CommandLine: Debug {
+    /// Its words.
+    fn words(&self) -> Vec<String>;
+}
+
+impl CommandLine for str {
+    fn words(&self) -> Vec<String> {
+        let quoted = self.split('\'').enumerate();
+        let words = quoted.flat_map(|(number, part)| match number % 2 {
+            0 => part.split_whitespace().map(str::to_owned).collect(),
+            _ => vec![part.to_owned()],
+        });
+        words.collect()
+    }
+}
+
+impl<T: CommandLine + ?Sized> CommandLine for &T {
+    fn words(&self) -> Vec<String> {
+        (*self).words()
+    }
+}
+
+impl CommandLine for String {
+    fn words(&self) -> Vec<String> {
+        self.as_str().words()
+    }
+}
+
+impl<T: AsRef<str> + Debug> CommandLine for [T] {
+    fn words(&self) -> Vec<String> {
+        self.iter().map(|word| word.as_ref().to_owned()).collect()
+    }
+}
+
+impl<T: AsRef<str> + Debug, const COUNT: usize> CommandLine for [T; COUNT] {
+    fn words(&self) -> Vec<String> {
+        self.as_slice().words()
+    }
+}
+
+impl<T: AsRef<str> + Debug> CommandLine for Vec<T> {
+    fn words(&self) -> Vec<String> {
+        self.as_slice().words()
+    }
+}
+
 /// A folder to run in.
 pub struct Lab {
     folder: TempDir,
@@ -120,10 +169,10 @@ impl Lab {
     }
 
     /// The program, in this folder.
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &(impl CommandLine + ?Sized)) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_raidlab"));
         command
-            .args(arguments)
+            .args(arguments.words())
             .current_dir(self.folder.path())
             // The width of help and the look of tables.
             .env_remove("COLUMNS")
@@ -135,13 +184,13 @@ impl Lab {
     }
 
     /// Runs the program.
-    pub fn run(&self, arguments: &[&str]) -> Ran {
+    pub fn run(&self, arguments: &(impl CommandLine + ?Sized)) -> Ran {
         let output = self.command(arguments).output().expect("it starts");
         Ran::new(output)
     }
 
     /// Runs the program, which must succeed; its standard output.
-    pub fn ok(&self, arguments: &[&str]) -> String {
+    pub fn ok(&self, arguments: &(impl CommandLine + ?Sized)) -> String {
         let ran = self.run(arguments);
         assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.stderr);
         ran.stdout
@@ -149,7 +198,7 @@ impl Lab {
 
     /// Runs the program, which must fail with `code`, say why in the usual
     /// form, print nothing else and change no file; its standard error.
-    pub fn fails(&self, code: i32, arguments: &[&str]) -> String {
+    pub fn fails(&self, code: i32, arguments: &(impl CommandLine + ?Sized)) -> String {
         let before = contents(self.folder.path());
         let ran = self.run(arguments);
         assert_eq!(ran.code, code, "{arguments:?}: {}", ran.stderr);

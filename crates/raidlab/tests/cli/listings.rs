@@ -5,12 +5,12 @@ use serde_json::Value;
 
 #[test]
 fn help_of_run() {
-    insta::assert_snapshot!(Lab::new().ok(&["run", "--help"]));
+    insta::assert_snapshot!(Lab::new().ok("run --help"));
 }
 
 #[test]
 fn help() {
-    insta::assert_snapshot!(Lab::new().ok(&["--help"]));
+    insta::assert_snapshot!(Lab::new().ok("--help"));
 }
 
 #[test]
@@ -48,13 +48,13 @@ fn lists() {
 #[test]
 fn a_name_shows_everything_with_its_source() {
     let lab = Lab::new();
-    let suite = lab.ok(&["suites", "mirror-2015"]);
+    let suite = lab.ok("suites mirror-2015");
     assert!(suite.contains("step  21   remove member 1"), "{suite}");
-    let subject = lab.ok(&["subjects", "md"]);
+    let subject = lab.ok("subjects md");
     for expected in ["read_policy", "read_balance", "turnaround", "linux-3.16"] {
         assert!(subject.contains(expected), "{expected}: {subject}");
     }
-    let disk = lab.ok(&["disks", "wd4000fyyz", "--set", "joint"]);
+    let disk = lab.ok("disks wd4000fyyz --set joint");
     for expected in ["set joint (shown below)", "rate_curve", "source"] {
         assert!(disk.contains(expected), "{expected}: {disk}");
     }
@@ -63,34 +63,27 @@ fn a_name_shows_everything_with_its_source() {
 #[test]
 fn files_that_are_printed_are_good_starts() {
     let lab = Lab::new();
-    let suite = lab.ok(&["suites", "mirror-2015", "--toml"]);
+    let suite = lab.ok("suites mirror-2015 --toml");
     lab.write("own-suite.toml", &suite);
-    assert_eq!(lab.ok(&["suites", "./own-suite.toml", "--toml"]), suite);
-    let subject = lab.ok(&["subjects", "zfs", "--toml"]);
+    assert_eq!(lab.ok("suites ./own-suite.toml --toml"), suite);
+    let subject = lab.ok("subjects zfs --toml");
     lab.write("own-subject.toml", &subject);
-    let disk = lab.ok(&["disks", "wd4000fyyz", "--toml"]);
+    let disk = lab.ok("disks wd4000fyyz --toml");
     lab.write("own-disk.toml", &disk);
-    let processor = lab.ok(&["processors", "nas", "--toml"]);
+    let processor = lab.ok("processors nas --toml");
     lab.write("own-processor.toml", &processor);
-    let shown = lab.ok(&["processors", "./own-processor.toml"]);
+    let shown = lab.ok("processors ./own-processor.toml");
     assert!(shown.contains("clone_ns"), "{shown}");
-    let measured = lab.ok(&["processors", "nas", "--calibrate", "mine.toml"]);
+    let measured = lab.ok("processors nas --calibrate mine.toml");
     for name in ["xor_bytes_per_second", "sha256_bytes_per_second"] {
         assert!(measured.contains(name), "{measured}");
     }
-    let shown = lab.ok(&["processors", "./mine.toml"]);
+    let shown = lab.ok("processors ./mine.toml");
     // What is taken over is as a core of speed 1 would have it: 200 ns at 0.3.
     let clone = shown.lines().find(|line| line.contains(" clone_ns "));
     assert!(clone.is_some_and(|line| line.contains("666.6")), "{shown}");
-    let plan = lab.ok(&[
-        "run",
-        "./own-suite.toml",
-        "--subject",
-        "./own-subject.toml",
-        "--disk",
-        "./own-disk.toml",
-        "--dry-run",
-    ]);
+    let plan = lab
+        .ok("run ./own-suite.toml --subject ./own-subject.toml --disk ./own-disk.toml --dry-run");
     assert!(
         plan.contains("on ./own-disk.toml, ./own-disk.toml"),
         "{plan}"
@@ -100,16 +93,9 @@ fn files_that_are_printed_are_good_starts() {
 #[test]
 fn runs_are_listed_shown_exported_and_deleted() {
     let lab = Lab::new();
-    let arguments = [
-        "run",
-        "./short.toml",
-        "--json",
-        "--no-report",
-        "--fit",
-        "strict",
-    ];
-    let printed = lab.ok(&arguments);
-    let list = lab.ok(&["report", "--list"]);
+    let arguments = "run ./short.toml --json --no-report --fit strict";
+    let printed = lab.ok(arguments);
+    let list = lab.ok("report --list");
     let name = list
         .lines()
         .nth(2)
@@ -123,17 +109,11 @@ fn runs_are_listed_shown_exported_and_deleted() {
         lines.sort();
         lines
     };
-    let exported = lab.ok(&["report", "--json-lines", "-"]);
+    let exported = lab.ok("report --json-lines -");
     assert_eq!(sorted(&exported), sorted(&printed));
-    let csv = lab.ok(&["report", "--csv", "-"]);
+    let csv = lab.ok("report --csv -");
     assert_eq!(csv.lines().count(), 1 + 4 * ROWS);
-    lab.ok(&[
-        "report",
-        "--members-csv",
-        "members.csv",
-        "--html",
-        "page.html",
-    ]);
+    lab.ok("report --members-csv members.csv --html page.html");
     let members = std::fs::read_to_string(lab.path("members.csv")).expect("written");
     assert_eq!(members.lines().count(), 1 + 4 * JOB_ROWS * 2);
     let page = std::fs::read_to_string(lab.path("page.html")).expect("written");
@@ -146,26 +126,18 @@ fn runs_are_listed_shown_exported_and_deleted() {
         message.contains("holds no runs") && message.contains("raidlab run"),
         "{message}"
     );
-    lab.fails(3, &["report", "--list"]);
+    lab.fails(3, "report --list");
 }
 
 #[test]
 fn a_check_compares_every_fact() {
     let lab = Lab::new();
-    let text = lab.ok(&["fit", "--check", "--seconds", "2"]);
+    let text = lab.ok("fit --check --seconds 2");
     assert!(
         text.contains("read-8g-qd32") && text.contains("average-seek"),
         "{text}"
     );
-    let line = lab.ok(&[
-        "fit",
-        "--check",
-        "--seconds",
-        "2",
-        "--json",
-        "--set",
-        "joint",
-    ]);
+    let line = lab.ok("fit --check --seconds 2 --json --set joint");
     let value: Value = serde_json::from_str(&line).expect("a JSON object");
     assert_eq!(value["set"], "joint");
     assert!(value["facts"].as_array().expect("facts").len() > 5);
@@ -198,24 +170,22 @@ sets = ["strict"]
 source = "made up"
 "#,
     );
-    let arguments = ["fit", "--facts", "facts.toml", "--seconds", "2", "--json"];
-    let first = lab.ok(&arguments);
-    assert_eq!(first, lab.ok(&arguments));
+    let arguments = "fit --facts facts.toml --seconds 2 --json";
+    let first = lab.ok(arguments);
+    assert_eq!(first, lab.ok(arguments));
     let value: Value = serde_json::from_str(&first).expect("a JSON object");
     let found = &value["fit"]["parameters"]["overhead_idle_ms"];
     let found = found.as_f64().expect("a number");
     assert!((0.05..=0.9).contains(&found), "{found}");
-    let text = lab.ok(&["fit", "--facts", "facts.toml", "--seconds", "2"]);
+    let text = lab.ok("fit --facts facts.toml --seconds 2");
     assert!(text.contains("overhead_idle_ms = { value = "), "{text}");
 }
 
 #[test]
 fn ablations_compare_with_the_full_model() {
     let lab = Lab::new();
-    let suite = ["--suite", "./short.toml", "--jobs", "3"];
-    let mut arguments = vec!["ablations", "rpo", "margin"];
-    arguments.extend(suite);
-    let text = lab.ok(&arguments);
+    let arguments = "ablations rpo margin --suite ./short.toml --jobs 3";
+    let text = lab.ok(arguments);
     for expected in [
         "(nothing)",
         "rpo",
@@ -224,8 +194,7 @@ fn ablations_compare_with_the_full_model() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
-    arguments.push("--json");
-    let lines = lab.ok(&arguments);
+    let lines = lab.ok(&format!("{arguments} --json"));
     let cells: Vec<Value> = lines
         .lines()
         .map(|line| serde_json::from_str(line).expect("a JSON object"))

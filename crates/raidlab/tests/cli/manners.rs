@@ -39,7 +39,7 @@ fn every_command_teaches() {
         let taught = help.contains(&example) || help.contains("source <(raidlab");
         assert!(taught, "{help}");
     }
-    let help = lab.ok(&["--help"]);
+    let help = lab.ok("--help");
     assert!(help.contains("Exit codes:"));
     for command in COMMANDS {
         assert!(help.contains(&format!("  {command} ")), "{command}: {help}");
@@ -54,13 +54,13 @@ fn wrong_arguments_exit_with_2() {
         assert!(message.contains("--no-such-option"), "{message}");
     }
     for arguments in [
-        &["run", "mirror-2015", "--threads", "0"][..],
-        &["run", "mirror-2015", "--without", "gravity"],
-        &["run", "mirror-2015", "--seed", "-1"],
-        &["run", "mirror-2015", "--no-report", "--report", "x.html"],
-        &["report", "--list", "--csv", "x.csv"],
-        &["fit", "--seconds", "0"],
-        &["suites", "--toml"],
+        "run mirror-2015 --threads 0",
+        "run mirror-2015 --without gravity",
+        "run mirror-2015 --seed -1",
+        "run mirror-2015 --no-report --report x.html",
+        "report --list --csv x.csv",
+        "fit --seconds 0",
+        "suites --toml",
     ] {
         lab.fails(2, arguments);
     }
@@ -70,30 +70,18 @@ fn wrong_arguments_exit_with_2() {
 fn names_that_are_not_built_in_exit_with_2_and_list_what_is() {
     let lab = Lab::new();
     for (arguments, named, known) in [
-        (&["run", "mirror-2014"][..], "mirror-2014", "mirror-2015"),
-        (&["run", "mirror-2015", "--subject", "mdd"], "mdd", "`md`"),
-        (
-            &["run", "mirror-2015", "--disk", "st4000"],
-            "st4000",
-            "st4000dm004",
-        ),
-        (
-            &["run", "mirror-2015", "--fit", "loose"],
-            "loose",
-            "strict, joint, all",
-        ),
-        (&["suites", "mirror"], "mirror", "mirror-2015"),
-        (&["subjects", "mdd"], "mdd", "`md`"),
-        (&["disks", "st4000"], "st4000", "st4000dm004"),
-        (
-            &["disks", "wd4000fyyz", "--set", "loose"],
-            "loose",
-            "strict",
-        ),
-        (&["fit", "st4000"], "st4000", "st4000dm004"),
-        (&["fit", "--set", "loose", "--check"], "loose", "strict"),
-        (&["ablations", "--suite", "mirror"], "mirror", "mirror-2015"),
-        (&["ablations", "--jobs", "99"], "99", "29"),
+        ("run mirror-2014", "mirror-2014", "mirror-2015"),
+        ("run mirror-2015 --subject mdd", "mdd", "`md`"),
+        ("run mirror-2015 --disk st4000", "st4000", "st4000dm004"),
+        ("run mirror-2015 --fit loose", "loose", "strict, joint, all"),
+        ("suites mirror", "mirror", "mirror-2015"),
+        ("subjects mdd", "mdd", "`md`"),
+        ("disks st4000", "st4000", "st4000dm004"),
+        ("disks wd4000fyyz --set loose", "loose", "strict"),
+        ("fit st4000", "st4000", "st4000dm004"),
+        ("fit --set loose --check", "loose", "strict"),
+        ("ablations --suite mirror", "mirror", "mirror-2015"),
+        ("ablations --jobs 99", "99", "29"),
     ] {
         let message = lab.fails(2, arguments);
         assert!(
@@ -106,18 +94,15 @@ fn names_that_are_not_built_in_exit_with_2_and_list_what_is() {
 #[test]
 fn arguments_that_contradict_each_other_exit_with_2() {
     let lab = Lab::new();
-    let twice = lab.fails(
-        2,
-        &["run", "mirror-2015", "--subject", "md", "--subject", "md"],
-    );
+    let twice = lab.fails(2, "run mirror-2015 --subject md --subject md");
     assert!(twice.contains("named twice"), "{twice}");
-    let message = lab.fails(1, &["run", "mirror-2015", "--on", "kernel"]);
+    let message = lab.fails(1, "run mirror-2015 --on kernel");
     assert!(
         message.contains("no kernel has been built") && message.contains("raidlab kernel build"),
         "{message}"
     );
-    let nowhere = ["run", "quick", "--on", "host", "--machine", "x"];
-    let message = lab.fails(2, &nowhere);
+    let nowhere = "run quick --on host --machine x";
+    let message = lab.fails(2, nowhere);
     assert!(message.contains("no disks are named"), "{message}");
 }
 
@@ -125,20 +110,20 @@ fn arguments_that_contradict_each_other_exit_with_2() {
 fn files_that_are_missing_exit_with_3_and_are_named() {
     let lab = Lab::new();
     for arguments in [
-        &["run", "./none.toml"][..],
-        &["run", "./none.fio"],
-        &["run", "mirror-2015", "--disk", "./none.toml"],
-        &["run", "mirror-2015", "--subject", "./none.toml"],
-        &["report", "--store", "none.db"],
-        &["report", "--list", "--store", "none.db"],
-        &["suites", "./none.toml"],
-        &["suites", "./none.toml", "--toml"],
-        &["subjects", "./none.toml"],
-        &["disks", "./none.toml"],
-        &["fit", "./none.toml"],
-        &["fit", "--facts", "./none.toml"],
-        &["ablations", "--suite", "./none.toml"],
-        &["ablations", "--subject", "./none.toml"],
+        "run ./none.toml",
+        "run ./none.fio",
+        "run mirror-2015 --disk ./none.toml",
+        "run mirror-2015 --subject ./none.toml",
+        "report --store none.db",
+        "report --list --store none.db",
+        "suites ./none.toml",
+        "suites ./none.toml --toml",
+        "subjects ./none.toml",
+        "disks ./none.toml",
+        "fit ./none.toml",
+        "fit --facts ./none.toml",
+        "ablations --suite ./none.toml",
+        "ablations --subject ./none.toml",
     ] {
         let message = lab.fails(3, arguments);
         assert!(message.contains("none."), "{message}");
@@ -178,7 +163,7 @@ fn a_broken_suite_is_named_with_line_field_and_remedy() {
     ] {
         assert!(SUITE.contains(from), "{from}");
         lab.write("broken.toml", &SUITE.replacen(from, to, 1));
-        for command in [&["run", "./broken.toml"][..], &["suites", "./broken.toml"]] {
+        for command in ["run ./broken.toml", "suites ./broken.toml"] {
             let message = lab.fails(3, command);
             for part in expected {
                 assert!(message.contains(part), "{part}: {message}");
@@ -194,7 +179,7 @@ fn jobs_that_do_not_fit_are_refused_before_anything_runs() {
         "large.toml",
         &SUITE.replacen("--filesize=8g", "--filesize=8t", 1),
     );
-    let message = lab.fails(3, &["run", "./large.toml"]);
+    let message = lab.fails(3, "run ./large.toml");
     for part in ["subject `md` cannot run", "job `1`", "8 TiB"] {
         assert!(message.contains(part), "{message}");
     }
@@ -207,7 +192,7 @@ fn a_broken_job_file_is_named_with_line_and_option() {
         "broken.fio",
         "[a]\nrw=randread\nbs=4k\nsize=1g\niodpeth=3\n",
     );
-    let message = lab.fails(3, &["run", "broken.fio"]);
+    let message = lab.fails(3, "run broken.fio");
     for part in ["broken.fio, line 5", "iodpeth", "did you mean `iodepth`?"] {
         assert!(message.contains(part), "{message}");
     }
@@ -216,9 +201,9 @@ fn a_broken_job_file_is_named_with_line_and_option() {
 #[test]
 fn a_broken_preset_is_named_with_line_and_field() {
     let lab = Lab::new();
-    let good = lab.ok(&["disks", "wd4000fyyz", "--toml"]);
+    let good = lab.ok("disks wd4000fyyz --toml");
     lab.write("own.toml", &good);
-    lab.ok(&["run", "./jobs.fio", "--disk", "./own.toml", "--dry-run"]);
+    lab.ok("run ./jobs.fio --disk ./own.toml --dry-run");
     let line = 1 + good
         .lines()
         .take_while(|line| *line != "[parameters]")
@@ -230,9 +215,9 @@ fn a_broken_preset_is_named_with_line_and_field() {
     );
     lab.write("own.toml", &broken);
     for arguments in [
-        &["run", "./jobs.fio", "--disk", "./own.toml"][..],
-        &["disks", "./own.toml"],
-        &["fit", "./own.toml", "--check"],
+        "run ./jobs.fio --disk ./own.toml",
+        "disks ./own.toml",
+        "fit ./own.toml --check",
     ] {
         let message = lab.fails(3, arguments);
         let place = format!("own.toml:{}: `speed`", line + 1);
@@ -247,11 +232,11 @@ fn broken_facts_are_named_with_line() {
         "facts.toml",
         "schema = 1\ndisk = \"x\"\nfree = []\nfact = 7\n",
     );
-    let message = lab.fails(3, &["fit", "--check", "--facts", "facts.toml"]);
+    let message = lab.fails(3, "fit --check --facts facts.toml");
     assert!(message.contains("facts.toml:4"), "{message}");
-    let own = lab.ok(&["disks", "wd4000fyyz", "--toml"]);
+    let own = lab.ok("disks wd4000fyyz --toml");
     lab.write("own.toml", &own);
-    let message = lab.fails(2, &["fit", "./own.toml", "--check"]);
+    let message = lab.fails(2, "fit ./own.toml --check");
     assert!(message.contains("--facts FILE"), "{message}");
 }
 
@@ -262,7 +247,7 @@ fn stores_that_are_not_ours_are_left_alone() {
         "text.db",
         "This is no database, but it is long enough to look like a file that somebody needs.",
     );
-    let message = lab.fails(3, &["run", "./jobs.fio", "--store", "text.db"]);
+    let message = lab.fails(3, "run ./jobs.fio --store text.db");
     assert!(message.contains("text.db is not a store"), "{message}");
     drop(Store::open(lab.path("old.db")).expect("a store"));
     let connection = rusqlite::Connection::open(lab.path("old.db")).expect("a database");
@@ -271,10 +256,10 @@ fn stores_that_are_not_ours_are_left_alone() {
         .expect("written");
     drop(connection);
     for arguments in [
-        &["run", "./jobs.fio", "--store", "old.db"][..],
-        &["report", "--store", "old.db"],
-        &["report", "--list", "--store", "old.db"],
-        &["report", "--delete", "latest", "--store", "old.db"],
+        "run ./jobs.fio --store old.db",
+        "report --store old.db",
+        "report --list --store old.db",
+        "report --delete latest --store old.db",
     ] {
         let message = lab.fails(3, arguments);
         for part in ["old.db", "version 99", "left as it is"] {
@@ -292,15 +277,9 @@ fn stores_that_are_not_ours_are_left_alone() {
 fn output_that_cannot_be_written_exits_with_4_before_anything_runs() {
     let lab = Lab::new();
     for arguments in [
-        &["run", "./short.toml", "--report", "none/report.html"][..],
-        &["run", "./short.toml", "--report", "."],
-        &[
-            "run",
-            "./short.toml",
-            "--store",
-            "none/raidlab.db",
-            "--no-report",
-        ],
+        "run ./short.toml --report none/report.html",
+        "run ./short.toml --report .",
+        "run ./short.toml --store none/raidlab.db --no-report",
     ] {
         let message = lab.fails(4, arguments);
         assert!(
@@ -309,7 +288,7 @@ fn output_that_cannot_be_written_exits_with_4_before_anything_runs() {
         );
         assert!(message.contains("help: "), "{message}");
     }
-    lab.ok(&["run", "./jobs.fio", "--fit", "strict", "--no-report"]);
+    lab.ok("run ./jobs.fio --fit strict --no-report");
     for option in ["--html", "--csv", "--members-csv", "--json-lines"] {
         let message = lab.fails(4, &["report", option, "none/out"]);
         assert!(message.contains("none/out"), "{message}");
@@ -325,16 +304,9 @@ fn a_full_disk_is_an_error_and_leaves_the_rows() {
         Stdio::from(file.expect("Linux has it"))
     };
     for arguments in [
-        &[
-            "run",
-            "./jobs.fio",
-            "--json",
-            "--fit",
-            "strict",
-            "--no-report",
-        ][..],
-        &["report", "--list"],
-        &["suites"],
+        "run ./jobs.fio --json --fit strict --no-report",
+        "report --list",
+        "suites",
     ] {
         let output = lab.command(arguments).stdout(full()).output();
         let ran = Ran::new(output.expect("it starts"));
@@ -358,11 +330,13 @@ fn a_full_disk_is_an_error_and_leaves_the_rows() {
 fn a_store_that_takes_no_more_tells_how_to_go_on() {
     let lab = Lab::new();
     lab.write("long.toml", &crate::interrupt::long_suite(60));
-    let run = ["run", "./long.toml", "--fit", "strict", "--no-report"];
+    let run = "run ./long.toml --fit strict --no-report";
     // No file may have more than 300 KiB.
     let mut limited = std::process::Command::new("sh");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 600; exec \"$@\"", "sh"]);
-    limited.arg(env!("CARGO_BIN_EXE_raidlab")).args(run);
+    limited
+        .arg(env!("CARGO_BIN_EXE_raidlab"))
+        .args(run.split(' '));
     let output = limited.current_dir(lab.path("")).output();
     let ran = Ran::new(output.expect("it starts"));
     assert_eq!(ran.code, 4, "{}", ran.stderr);
@@ -374,7 +348,7 @@ fn a_store_that_takes_no_more_tells_how_to_go_on() {
     for words in [kept, again] {
         assert!(ran.stderr.contains(&words), "no {words} in {}", ran.stderr);
     }
-    lab.ok(&["resume", "--no-report"]);
+    lab.ok("resume --no-report");
     let run = store.run_by_name("latest").expect("a run");
     assert_eq!(run.measurements, 60);
 }
@@ -383,11 +357,11 @@ fn a_store_that_takes_no_more_tells_how_to_go_on() {
 fn a_reader_that_leaves_early_is_no_error() {
     let lab = Lab::new();
     for arguments in [
-        &["suites"][..],
-        &["subjects", "md"],
-        &["disks", "wd4000fyyz", "--toml"],
-        &["completions", "bash"],
-        &["run", "./jobs.fio", "--json", "--fit", "strict"],
+        "suites",
+        "subjects md",
+        "disks wd4000fyyz --toml",
+        "completions bash",
+        "run ./jobs.fio --json --fit strict",
     ] {
         let (reader, writer) = pipe().expect("a pipe");
         drop(reader);

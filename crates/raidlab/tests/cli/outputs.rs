@@ -6,16 +6,16 @@ use std::fs;
 use std::process::Command;
 
 /// A run of a blink.
-const RUN: [&str; 4] = ["run", "./jobs.fio", "--fit", "strict"];
+const RUN: &str = "run ./jobs.fio --fit strict";
 
-fn run<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    RUN.iter().chain(more).copied().collect()
+fn run(more: &str) -> String {
+    format!("{RUN} {more}")
 }
 
 /// A lab with a run in `raidlab.db` and its page in `raidlab-report.html`.
 fn with_a_run() -> Lab {
     let lab = Lab::new();
-    lab.ok(&RUN);
+    lab.ok(RUN);
     lab
 }
 
@@ -27,78 +27,60 @@ fn a_run_replaces_only_its_own() {
     for (code, arguments, words) in [
         (
             4,
-            &["--report", "letter.html"][..],
+            "--report letter.html",
             "letter.html is a file that raidlab did not write",
         ),
         (
             4,
-            &["--report", "jobs.fio"],
+            "--report jobs.fio",
             "jobs.fio is a file that raidlab did not write",
         ),
-        (4, &["--report", "folder"], "folder is a folder"),
+        (4, "--report folder", "folder is a folder"),
         (
             4,
-            &["--store", "new.db", "--report", "raidlab.db"],
+            "--store new.db --report raidlab.db",
             "raidlab.db is a store of raidlab's runs",
         ),
         (
             2,
-            &["--report", "raidlab.db"],
+            "--report raidlab.db",
             "--report and --store both go to raidlab.db",
         ),
         (
             2,
-            &["--report", "./x", "--store", "x"],
+            "--report ./x --store x",
             "--report and --store both go to x",
         ),
         (
             2,
-            &["--report", "raidlab.db-wal"],
+            "--report raidlab.db-wal",
             "--report and --store both go to",
         ),
-        (3, &["--store", "letter.html"], "letter.html is not a store"),
+        (3, "--store letter.html", "letter.html is not a store"),
         (
             3,
-            &["--store", "raidlab-report.html", "--no-report"],
+            "--store raidlab-report.html --no-report",
             "raidlab-report.html is not a store",
         ),
-        (3, &["--store", "jobs.fio"], "jobs.fio is not a store"),
-        (3, &["--store", "folder"], "folder is a folder"),
-        (
-            3,
-            &["--store", "/dev/null"],
-            "/dev/null is a character device",
-        ),
+        (3, "--store jobs.fio", "jobs.fio is not a store"),
+        (3, "--store folder", "folder is a folder"),
+        (3, "--store /dev/null", "/dev/null is a character device"),
+        (4, "--report /dev/null", "/dev/null is a character device"),
         (
             4,
-            &["--report", "/dev/null"],
-            "/dev/null is a character device",
-        ),
-        (
-            4,
-            &["--disk-commands", "jobs.fio"],
+            "--disk-commands jobs.fio",
             "jobs.fio is a file that raidlab did not write",
         ),
     ] {
-        for dry in [&[][..], &["--dry-run"]] {
-            let message = lab.fails(code, &[&run(arguments), dry].concat());
+        for dry in ["", "--dry-run"] {
+            let message = lab.fails(code, &format!("{RUN} {arguments} {dry}"));
             assert!(message.contains(words), "{words}: {message}");
             assert!(message.contains("help: "), "{message}");
         }
     }
     // Its own files again.
-    lab.ok(&run(&[
-        "--report",
-        "raidlab-report.html",
-        "--disk-commands",
-        "folder",
-    ]));
-    lab.ok(&run(&[
-        "--report",
-        "raidlab-report.html",
-        "--disk-commands",
-        "folder",
-    ]));
+    lab.ok(&run("--report raidlab-report.html --disk-commands folder"));
+    lab.ok(&run("--report raidlab-report.html --disk-commands folder"));
 }
 
 #[cfg(unix)]
@@ -121,15 +103,15 @@ fn links_and_pipes_are_not_followed_to_what_is_not_ours() {
         ("dangling", "none, which is not there"),
     ] {
         for arguments in [
-            run(&["--report", &at(name)]),
-            vec!["report", "--html", &at(name)],
-            vec!["report", "--csv", &at(name)],
+            format!("{RUN} --report {}", at(name)),
+            format!("report --html {}", at(name)),
+            format!("report --csv {}", at(name)),
         ] {
             let message = lab.fails(4, &arguments);
             assert!(message.contains(words), "{words}: {message}");
         }
         if name != "link" {
-            let message = lab.fails(3, &run(&["--no-report", "--store", &at(name)]));
+            let message = lab.fails(3, &format!("{RUN} --no-report --store {}", at(name)));
             assert!(message.contains(words), "{words}: {message}");
         }
     }
@@ -162,24 +144,24 @@ fn exports_replace_only_their_own_kind() {
         let twice = lab.fails(2, &["report", option, "raidlab.db"]);
         assert!(twice.contains("both go to raidlab.db"), "{twice}");
     }
-    lab.fails(2, &["report", "--csv", "new", "--html", "./new"]);
-    lab.fails(2, &["report", "--csv", "-", "--html", "-"]);
-    lab.ok(&run(&["--no-report"]));
+    lab.fails(2, "report --csv new --html ./new");
+    lab.fails(2, "report --csv - --html -");
+    lab.ok(&run("--no-report"));
     for (option, own) in [("--html", "html"), ("--markdown", "markdown")] {
         let message = lab.fails(4, &["compare", "latest", "latest", option, "jobs.fio"]);
         assert!(message.contains("did not write"), "{message}");
         lab.ok(&["compare", "latest", "latest", option, own]);
     }
-    let unknown = lab.fails(2, &["compare", "latest", "latest", "--within", "foo=3"]);
+    let unknown = lab.fails(2, "compare latest latest --within foo=3");
     assert!(unknown.contains("is of the class `foo`"), "{unknown}");
 }
 
 #[test]
 fn a_stores_name_is_a_name() {
     let lab = Lab::new();
-    lab.ok(&run(&["--no-report", "--store", ":memory:"]));
+    lab.ok(&run("--no-report --store :memory:"));
     assert!(lab.path(":memory:").exists(), "{:?}", lab.files());
-    lab.ok(&["report", "--store", ":memory:"]);
+    lab.ok("report --store :memory:");
 }
 
 #[cfg(unix)]
@@ -212,7 +194,7 @@ fn a_report_that_does_not_fit_leaves_the_old_one_and_the_rows() {
         "{:?}",
         lab.files()
     );
-    lab.ok(&["report"]);
+    lab.ok("report");
 }
 
 #[cfg(target_os = "linux")]
@@ -223,21 +205,13 @@ fn a_bitmaps_file_is_no_member_and_no_pipe() {
         let file = fs::File::create(lab.path(name)).expect("made");
         file.set_len(64 << 20).expect("sparse");
     }
-    let create = [
-        "create",
-        "--level",
-        "1",
-        "--raid-devices",
-        "2",
-        "--run",
-        "--bitmap",
-    ];
+    let create = "create --level 1 --raid-devices 2 --run --bitmap";
     for (code, bitmap, words) in [
         (2, "./a.img", "DEVICE and --bitmap both go to ./a.img"),
         (4, "/dev/null", "/dev/null is a character device"),
         (4, "./", "./ is a folder"),
     ] {
-        let message = lab.fails(code, &[&create[..], &[bitmap, "a.img", "b.img"]].concat());
+        let message = lab.fails(code, &format!("{create} {bitmap} a.img b.img"));
         assert!(message.contains(words), "{message}");
     }
 }
@@ -246,13 +220,13 @@ fn a_bitmaps_file_is_no_member_and_no_pipe() {
 fn a_measured_processor_replaces_only_another() {
     let lab = Lab::new();
     lab.write("README.md", "# Notes\n");
-    let refused = lab.run(&["processors", "nas", "--calibrate", "README.md"]);
+    let refused = lab.run("processors nas --calibrate README.md");
     let words = "README.md is a file that raidlab did not write";
     assert!(refused.stderr.contains(words), "{}", refused.stderr);
     let kept = fs::read_to_string(lab.path("README.md")).expect("there");
     assert_eq!(kept, "# Notes\n");
     for _ in 0..2 {
-        lab.ok(&["processors", "nas", "--calibrate", "own.toml"]);
-        lab.ok(&["processors", "./own.toml"]);
+        lab.ok("processors nas --calibrate own.toml");
+        lab.ok("processors ./own.toml");
     }
 }

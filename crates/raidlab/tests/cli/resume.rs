@@ -16,10 +16,10 @@ use tempfile::TempDir;
 const KILLS: u32 = 20;
 
 /// How a run of the tests is begun.
-const RUN: [&str; 5] = ["run", "./killed.toml", "--no-report", "--threads", "2"];
+const RUN: &str = "run ./killed.toml --no-report --threads 2";
 
 /// How it goes on.
-const RESUME: [&str; 2] = ["resume", "--no-report"];
+const RESUME: &str = "resume --no-report";
 
 /// When a process is killed.
 #[derive(Debug, Clone, Copy)]
@@ -127,8 +127,8 @@ fn unfinished(store: &Path) -> bool {
 }
 
 /// Begins a run, or goes on with it, in a store of this name.
-fn start(lab: &Lab, words: &[&str], store: &str) -> Child {
-    lab.command(&[words, &["--store", store]].concat())
+fn start(lab: &Lab, words: &str, store: &str) -> Child {
+    lab.command(&format!("{words} --store {store}"))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -155,9 +155,9 @@ fn a_run_killed_at_any_moment_ends_as_one_that_was_never_killed() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let begun = Instant::now();
     let whole = path("whole.db");
-    lab.ok(&[&RUN[..], &["--store", &whole]].concat());
+    lab.ok(&format!("{RUN} --store {whole}"));
     let length = begun.elapsed();
-    let rows = lab.ok(&["report", "--store", &whole, "--json-lines", "-"]);
+    let rows = lab.ok(&format!("report --store {whole} --json-lines -"));
     let whole = contents(Path::new(&whole));
     let (mut kills, mut runs, mut number) = (0, 0, 0);
     while kills < wanted {
@@ -169,11 +169,7 @@ fn a_run_killed_at_any_moment_ends_as_one_that_was_never_killed() {
         let times = if runs % 3 == 0 { 2 } else { 1 };
         let mut said = Vec::new();
         for _ in 0..times {
-            let words = if unfinished(store) {
-                &RESUME[..]
-            } else {
-                &RUN[..]
-            };
+            let words = if unfinished(store) { RESUME } else { RUN };
             let moment = moment(number, length);
             number += 1;
             if kill(start(&lab, words, &name), store, moment) {
@@ -187,7 +183,7 @@ fn a_run_killed_at_any_moment_ends_as_one_that_was_never_killed() {
         go_to_the_end(&lab, &name);
         let is = contents(store);
         assert!(is == whole, "{said:?}: {}", difference(&is, &whole));
-        let again = lab.ok(&["report", "--store", &name, "--json-lines", "-"]);
+        let again = lab.ok(&format!("report --store {name} --json-lines -"));
         assert_eq!(again, rows, "{said:?}");
         std::fs::remove_file(store).expect("a store");
     }
@@ -199,12 +195,12 @@ fn go_to_the_end(lab: &Lab, store: &str) {
     let path = Path::new(store);
     let runs = Store::open_existing(path).and_then(|store| store.runs());
     if unfinished(path) {
-        lab.ok(&[&RESUME[..], &["--store", store]].concat());
+        lab.ok(&format!("{RESUME} --store {store}"));
     } else if runs.map_or(true, |runs| runs.is_empty()) {
         // Killed before it had begun: there is nothing to go on with.
-        let ran = lab.run(&[&RESUME[..], &["--store", store]].concat());
+        let ran = lab.run(&format!("{RESUME} --store {store}"));
         assert_eq!(ran.code, 3, "{}", ran.stderr);
-        lab.ok(&[&RUN[..], &["--store", store]].concat());
+        lab.ok(&format!("{RUN} --store {store}"));
     }
 }
 
@@ -280,7 +276,7 @@ pub fn cut(store: &Path) {
 fn what_a_run_was_planned_with_decides_and_the_difference_is_said() {
     let lab = Lab::new();
     of_files(&lab);
-    let rows = lab.ok(&["run", "./own.toml", "--no-report", "--json"]);
+    let rows = lab.ok("run ./own.toml --no-report --json");
     assert_eq!(rows.lines().count(), 2 * 2 * 2, "{rows}");
     let store = lab.path("raidlab.db");
     let whole = contents(&store);
@@ -291,7 +287,7 @@ fn what_a_run_was_planned_with_decides_and_the_difference_is_said() {
     lab.write("disk.toml", "schema = 1\n");
     std::fs::remove_file(lab.path("subject.toml")).expect("it is there");
     std::fs::remove_file(lab.path("job.fio")).expect("it is there");
-    let ran = lab.run(&["resume", "--no-report", "--json"]);
+    let ran = lab.run("resume --no-report --json");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     for said in [
         "own.toml is another one now",
@@ -307,14 +303,14 @@ fn what_a_run_was_planned_with_decides_and_the_difference_is_said() {
     let is = contents(&store);
     assert!(is == whole, "{}", difference(&is, &whole));
     // It has come to its end.
-    let error = lab.fails(2, &["resume"]);
+    let error = lab.fails(2, "resume");
     assert!(error.contains("has come to its end"), "{error}");
 }
 
 #[test]
 fn another_program_goes_on_and_says_so_or_is_refused_by_name() {
     let lab = Lab::new();
-    lab.ok(&[&RUN[..1], &["./short.toml", "--no-report"]].concat());
+    lab.ok("run ./short.toml --no-report");
     let store = lab.path("raidlab.db");
     let edit = |sql: &str| {
         let store = Connection::open(&store).expect("a store");
@@ -323,7 +319,7 @@ fn another_program_goes_on_and_says_so_or_is_refused_by_name() {
     cut(&store);
     edit("UPDATE plan SET program = 'another'");
     for _ in 0..2 {
-        let ran = lab.run(&RESUME);
+        let ran = lab.run(RESUME);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         assert!(ran.stderr.contains("another build"), "{}", ran.stderr);
         cut(&store);
@@ -335,7 +331,7 @@ fn another_program_goes_on_and_says_so_or_is_refused_by_name() {
     assert_eq!(notes.expect("readable"), 1, "said once");
     // A raidlab that makes other experiments of the plan.
     edit("UPDATE plan SET json = replace(json, '\"sha256\":\"', '\"sha256\":\"0')");
-    let error = lab.run(&RESUME);
+    let error = lab.run(RESUME);
     assert_eq!(error.code, 3, "{}", error.stderr);
     assert!(
         error
@@ -345,11 +341,11 @@ fn another_program_goes_on_and_says_so_or_is_refused_by_name() {
         error.stderr
     );
     edit("UPDATE plan SET json = replace(json, '{\"schema\":1', '{\"schema\":9')");
-    let error = lab.run(&RESUME);
+    let error = lab.run(RESUME);
     assert_eq!(error.code, 3, "{}", error.stderr);
     assert!(error.stderr.contains("schema 9"), "{}", error.stderr);
     edit("DELETE FROM plan");
-    let error = lab.run(&RESUME);
+    let error = lab.run(RESUME);
     assert_eq!(error.code, 3, "{}", error.stderr);
     assert!(error.stderr.contains("older raidlab"), "{}", error.stderr);
     assert!(

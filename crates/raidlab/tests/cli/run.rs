@@ -49,23 +49,24 @@ fn rates(rows: &[Value]) -> Vec<Vec<f64>> {
 #[test]
 fn what_a_run_leaves_out_is_said_and_nothing_else() {
     let lab = Lab::new();
-    let run = |suite: &str, more: &[&str]| {
-        let words = ["run", suite, "--subject", "md", "--quick", "--no-report"];
-        lab.ok(&[&words[..], more].concat())
+    let run = |suite: &str, more: &str| {
+        lab.ok(&format!(
+            "run {suite} --subject md --quick --no-report {more}"
+        ))
     };
     let sets = "Only the first parameter set of the disks was used.";
     let cache = "2 of 3 jobs say no `direct=1`.";
-    let whole = run("./short.toml", &[]);
+    let whole = run("./short.toml", "");
     assert!(
         whole.contains(sets) && !whole.contains("page cache"),
         "{whole}"
     );
-    let one = run("./short.toml", &["--fit", "strict"]);
+    let one = run("./short.toml", "--fit strict");
     assert!(!one.contains(sets), "{one}");
     let buffered = SUITE.replacen("--direct=1", "--direct=0", 1);
     let buffered = buffered.replacen("--runtime=1 --direct=1", "--runtime=1", 1);
     lab.write("buffered.toml", &buffered);
-    let said = run("./buffered.toml", &[]);
+    let said = run("./buffered.toml", "");
     assert!(said.contains(cache), "{said}");
 }
 
@@ -76,8 +77,7 @@ fn a_repetition_finds_the_disks_at_other_angles() {
     let text = text.replacen("schema = 1", "schema = 1\nrepetitions = 2", 1);
     lab.write("twice.toml", &text);
     let run = |suite: &str| {
-        let subject = ["--subject", "md", "--fit", "strict"];
-        let words = [&["run", suite, "--json", "--no-report"][..], &subject].concat();
+        let words = format!("run {suite} --json --no-report --subject md --fit strict");
         rates(&rows(&lab.ok(&words)))
     };
     let (once, twice) = (run("./short.toml"), run("./twice.toml"));
@@ -89,35 +89,28 @@ fn a_repetition_finds_the_disks_at_other_angles() {
 #[test]
 fn subjects_are_modelled_on_the_host_that_is_asked_for() {
     let lab = Lab::new();
-    let hosts = lab.ok(&["subjects", "--hosts"]);
+    let hosts = lab.ok("subjects --hosts");
     assert!(hosts.contains("kernel-bench"), "{hosts}");
     lab.write(
         "slow.toml",
         "schema = 1\n[[host]]\nname = \"slow\"\ntitle = \"A slow one\"\nturnaround = \"100ms\"\n\
          tags = 31\nmaximum_request = \"512k\"\nqueue = \"libaio\"\nmemory = \"16g\"\n",
     );
-    let run = |more: &[&str]| {
-        let words = [
-            "run",
-            "./short.toml",
-            "--json",
-            "--no-report",
-            "--subject",
-            "md",
-        ];
-        lab.run(&[&words[..], more].concat())
+    let run = |more: &str| {
+        let words = "run ./short.toml --json --no-report --subject md";
+        lab.run(&format!("{words} {more}"))
     };
     let total = |stdout: &str| -> f64 { rates(&rows(stdout)).concat().iter().sum() };
-    let own = total(&run(&[]).stdout);
-    let slow = run(&["--model-host", "./slow.toml"]);
+    let own = total(&run("").stdout);
+    let slow = run("--model-host ./slow.toml");
     assert_eq!(slow.code, 0, "{}", slow.stderr);
     assert!(total(&slow.stdout) < own * 0.5, "{}", slow.stdout);
-    let same = total(&run(&["--model-host", "linux-3.16"]).stdout);
+    let same = total(&run("--model-host linux-3.16").stdout);
     assert!((same - own).abs() < f64::EPSILON * own, "{same} {own}");
-    let unknown = run(&["--model-host", "plan9"]);
+    let unknown = run("--model-host plan9");
     assert_eq!(unknown.code, 2, "{}", unknown.stderr);
     assert!(unknown.stderr.contains("linux-3.16"), "{}", unknown.stderr);
-    let real = run(&["--model-host", "linux-3.16", "--on", "host"]);
+    let real = run("--model-host linux-3.16 --on host");
     assert_eq!(real.code, 2, "{}", real.stderr);
     assert!(real.stderr.contains("--on model"), "{}", real.stderr);
 }
@@ -125,7 +118,7 @@ fn subjects_are_modelled_on_the_host_that_is_asked_for() {
 #[test]
 fn json_rows_say_at_least_what_was_promised() {
     let lab = Lab::new();
-    let ran = lab.run(&["run", "./short.toml", "--json", "--subject", "gmirror"]);
+    let ran = lab.run("run ./short.toml --json --subject gmirror");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let rows = rows(&ran.stdout);
     assert_eq!(rows.len(), 2 * ROWS);
@@ -156,7 +149,7 @@ fn json_rows_say_at_least_what_was_promised() {
 #[test]
 fn people_get_tables_a_page_and_a_store() {
     let lab = Lab::new();
-    let text = lab.ok(&["run", "./short.toml", "--subject", "md", "--subject", "zfs"]);
+    let text = lab.ok("run ./short.toml --subject md --subject zfs");
     for expected in [
         "A short one",
         "Results",
@@ -190,14 +183,7 @@ fn people_get_tables_a_page_and_a_store() {
 #[test]
 fn the_comparison_of_2015_brings_its_figures_and_what_was_fitted() {
     let lab = Lab::new();
-    let text = lab.ok(&[
-        "run",
-        "mirror-2015",
-        "--subject",
-        "md",
-        "--quick",
-        "--no-report",
-    ]);
+    let text = lab.ok("run mirror-2015 --subject md --quick --no-report");
     assert!(
         text.contains("Published, ours, and the error of ours"),
         "{text}"
@@ -231,7 +217,7 @@ fn a_subject_without_a_job_is_told() {
     let taken_out = steps.split("[[step]]").skip(3);
     let taken_out: String = taken_out.map(|step| format!("[[step]]{step}")).collect();
     lab.write("out.toml", &format!("{head}{taken_out}"));
-    let ran = lab.run(&["run", "./out.toml", "--quick", "--no-report"]);
+    let ran = lab.run("run ./out.toml --quick --no-report");
     let words = "md-raid0: none of the suite's jobs";
     let told = format!("left out: {words}");
     assert!(ran.stderr.contains(&told), "{}", ran.stderr);
@@ -239,16 +225,13 @@ fn a_subject_without_a_job_is_told() {
     assert!(!ran.stderr.contains("left out: md:"), "{}", ran.stderr);
 
     // By itself it would measure nothing.
-    let error = lab.fails(
-        1,
-        &["run", "./out.toml", "--subject", "md-raid0", "--no-report"],
-    );
+    let error = lab.fails(1, "run ./out.toml --subject md-raid0 --no-report");
     assert!(error.contains("nothing of suite"), "{error}");
     assert!(error.contains(words), "{error}");
 
     // Nor are those that it lacks passed over where it does the first ones.
     lab.write("short.toml", &suite);
-    let ran = lab.run(&["run", "./short.toml", "--quick", "--no-report"]);
+    let ran = lab.run("run ./short.toml --quick --no-report");
     let words = "md-raid0: not the suite's last";
     assert!(ran.stderr.contains(words), "{}", ran.stderr);
     assert!(ran.stdout.contains(words), "{}", ran.stdout);
@@ -274,7 +257,7 @@ fn options_of_other_benches_are_refused() {
     ];
     for (bench, options) in [("model", &model[..]), ("host", &host[..])] {
         for (option, value) in options {
-            let words = ["run", "quick", "--dry-run", "--on", bench, option, value];
+            let words = format!("run quick --dry-run --on {bench} {option} {value}");
             let error = lab.fails(2, &words);
             let expected = format!("`{option}` does nothing on the {bench} bench");
             assert!(error.contains(&expected), "{error}");
@@ -286,14 +269,14 @@ fn options_of_other_benches_are_refused() {
 #[test]
 fn what_builds_a_subject_without_a_model_is_told() {
     let lab = Lab::new();
-    let error = lab.fails(3, &["run", "./short.toml", "--subject", "zfs-raidz1"]);
+    let error = lab.fails(3, "run ./short.toml --subject zfs-raidz1");
     assert!(error.contains("`--on kernel`"), "{error}");
 }
 
 #[test]
 fn a_job_file_runs_on_a_mirror() {
     let lab = Lab::new();
-    let lines = lab.ok(&["run", "./jobs.fio", "--json", "--fit", "strict"]);
+    let lines = lab.ok("run ./jobs.fio --json --fit strict");
     let rows = rows(&lines);
     assert_eq!(rows.len(), 2);
     assert_eq!(rows[0]["subject"], "md");
@@ -306,14 +289,7 @@ fn a_job_file_runs_on_a_mirror() {
 fn runs_of_the_same_second_get_names_of_their_own() {
     let lab = Lab::new();
     for _ in 0..3 {
-        lab.ok(&[
-            "run",
-            "./jobs.fio",
-            "--json",
-            "--no-report",
-            "--fit",
-            "strict",
-        ]);
+        lab.ok("run ./jobs.fio --json --no-report --fit strict");
     }
     let store = Store::open_existing(lab.path("raidlab.db")).expect("a store");
     assert_eq!(store.runs().expect("runs").len(), 3);
@@ -323,7 +299,7 @@ fn runs_of_the_same_second_get_names_of_their_own() {
 fn a_dry_run_says_what_it_would_do_and_does_nothing() {
     let lab = Lab::new();
     let before = lab.files();
-    let text = lab.ok(&["run", "./short.toml", "--dry-run"]);
+    let text = lab.ok("run ./short.toml --dry-run");
     for expected in [
         "gflash",
         "remove member 1",
@@ -339,19 +315,17 @@ fn a_dry_run_says_what_it_would_do_and_does_nothing() {
 #[test]
 fn features_that_are_left_out_change_the_figures_and_are_remarked() {
     let lab = Lab::new();
-    let run = |extra: &[&str]| {
-        let mut arguments = vec!["run", "./short.toml", "--json", "--no-report"];
-        arguments.extend(["--fit", "strict", "--subject", "md"]);
-        arguments.extend(extra);
-        lab.ok(&arguments)
+    let run = |extra: &str| {
+        let words = "run ./short.toml --json --no-report --fit strict --subject md";
+        lab.ok(&format!("{words} {extra}"))
     };
-    let (with, without) = (run(&[]), run(&["--without", "rpo"]));
+    let (with, without) = (run(""), run("--without rpo"));
     let iops = |text: &str| rows(text)[3]["iops"].as_f64().expect("a number");
     assert!(
         iops(&without) < 0.9 * iops(&with),
         "the drive sorts 32 reads"
     );
-    let text = lab.ok(&["report"]);
+    let text = lab.ok("report");
     let store = Store::open_existing(lab.path("raidlab.db")).expect("a store");
     let run = store.run_by_name("latest").expect("a run");
     let notes = store.notes(run.id).expect("notes");
@@ -454,14 +428,14 @@ fn prepares() -> Lab {
 #[test]
 fn what_only_prepares_has_no_row() {
     let lab = prepares();
-    let suite = ["run", "./prepares.toml", "--fit", "strict"];
-    let planned = lab.ok(&[&suite[..], &["--dry-run"]].concat());
+    let suite = "run ./prepares.toml --fit strict";
+    let planned = lab.ok(&format!("{suite} --dry-run"));
     assert!(planned.contains("1 experiment with the parameter set strict; 1 row; nothing"));
-    let found = rows(&lab.ok(&[&suite[..], &["--json", "--no-report"]].concat()));
+    let found = rows(&lab.ok(&format!("{suite} --json --no-report")));
     let jobs: Vec<&Value> = found.iter().map(|row| &row["job"]).collect();
     assert_eq!(jobs, ["read"]);
     // Who asks for it is answered all the same.
-    let explained = lab.ok(&["explain", "latest", "fill", "--json"]);
+    let explained = lab.ok("explain latest fill --json");
     assert!(explained.contains("\"job\":\"fill\""), "{explained}");
 }
 
@@ -469,26 +443,19 @@ fn what_only_prepares_has_no_row() {
 #[test]
 fn figures_are_of_a_part_of_a_disk() {
     let lab = prepares();
-    let published = |disk: &[&str]| {
-        let words = [
-            "run",
-            "./prepares.toml",
-            "--fit",
-            "strict",
-            "--json",
-            "--no-report",
-        ];
-        let found = rows(&lab.ok(&[&words[..], disk].concat()));
+    let published = |disk: &str| {
+        let words = "run ./prepares.toml --fit strict --json --no-report";
+        let found = rows(&lab.ok(&format!("{words} {disk}")));
         found[0]["published_figures"].as_array().map_or(0, Vec::len)
     };
-    assert_eq!(published(&[]), 1);
-    assert_eq!(published(&["--disk", "wd4000fyyz"]), 0);
+    assert_eq!(published(""), 1);
+    assert_eq!(published("--disk wd4000fyyz"), 0);
 }
 
 #[test]
 fn more_repetitions_than_anybody_waits_for_are_refused() {
     let lab = prepares();
-    let words = ["run", "./prepares.toml", "--repetitions", "4000000000"];
-    let error = lab.fails(2, &words);
+    let words = "run ./prepares.toml --repetitions 4000000000";
+    let error = lab.fails(2, words);
     assert!(error.contains("at most 1000"), "{error}");
 }

@@ -11,7 +11,7 @@ fn a_shard_with_a_bit_that_has_turned_is_known() {
     make(&lab, 2, "s");
     let path = lab.path("s/shard-1-of-2.db");
     let sound = std::fs::read(&path).expect("it is there");
-    let merge = ["merge", "s", "--store", "new.db", "--no-audit", "--json"];
+    let merge = "merge s --store new.db --no-audit --json";
     let mut found = 0;
     for part in 0..40 {
         let mut bytes = sound.clone();
@@ -37,7 +37,7 @@ fn a_shard_with_a_bit_that_has_turned_is_known() {
     let damaged = "s/shard-1-of-2.db is damaged: it does not have the rows that were written";
     let error = lab.fails(3, &merge);
     assert!(error.contains(damaged), "{error}");
-    let said = lab.ok(&["status", "s"]);
+    let said = lab.ok("status s");
     assert!(said.contains("1/2  broken  "), "{said}");
     let error = lab.fails(3, &shard("1/2", "s"));
     assert!(
@@ -51,14 +51,14 @@ fn a_shard_with_a_bit_that_has_turned_is_known() {
 fn an_audited_shard_is_the_same_shard() {
     let (lab, _, _) = lab();
     make(&lab, 2, "s");
-    let merge = ["merge", "s", "--no-audit", "--store"];
-    lab.ok(&[&merge[..], &["before.db"]].concat());
+    let merge = "merge s --no-audit --store";
+    lab.ok(&format!("{merge} before.db"));
     for index in 0..2 {
         let store = format!("s/shard-{index}-of-2.db");
         lab.ok(&["audit", "--store", &store]);
         lab.ok(&["report", "--store", &store]);
     }
-    lab.ok(&[&merge[..], &["after.db"]].concat());
+    lab.ok(&format!("{merge} after.db"));
     let [before, after] = ["before.db", "after.db"].map(|store| contents(&lab.path(store)));
     assert!(after == before, "{}", difference(&after, &before));
 }
@@ -68,18 +68,12 @@ fn an_audited_shard_is_the_same_shard() {
 fn a_shard_goes_through_parquet() {
     let (lab, rows, _) = lab();
     make(&lab, 2, "s");
-    lab.ok(&[
-        "report",
-        "--store",
-        "s/shard-1-of-2.db",
-        "--parquet",
-        "tables",
-    ]);
-    lab.ok(&["import", "tables", "--store", "one.db"]);
+    lab.ok("report --store s/shard-1-of-2.db --parquet tables");
+    lab.ok("import tables --store one.db");
     let files = ["s/shard-0-of-2.db", "one.db"];
-    let merge = [&["merge", "--store", "new.db", "--json"], &files[..]].concat();
+    let merge = format!("merge --store new.db --json {}", files.join(" "));
     assert_eq!(lab.ok(&merge), rows);
-    lab.ok(&["report", "--store", "one.db", "--parquet", "again"]);
+    lab.ok("report --store one.db --parquet again");
     for table in ["facts", "measurements"] {
         let [one, other] = ["tables", "again"].map(|folder| {
             let path = lab.path(&format!("{folder}/{table}.parquet"));
@@ -97,7 +91,7 @@ fn a_shard_that_was_made_twice_does_no_harm() {
     // A run's times are whole seconds.
     std::thread::sleep(std::time::Duration::from_millis(1100));
     lab.ok(&shard("1/2", "again.db"));
-    let merge = ["merge", "s", "again.db", "--store", "new.db", "--json"];
+    let merge = "merge s again.db --store new.db --json";
     assert_eq!(lab.ok(&merge), rows);
 }
 
@@ -112,10 +106,10 @@ fn a_partial_merge_takes_begun_shards_of_a_folder() {
     let begun = lab.path("begun/shard-1-of-3.db.part");
     std::fs::copy(lab.path("s/shard-1-of-3.db"), begun).expect("a copy");
     lab.write("begun/shard-0-of-3.db.part", "");
-    let merge = ["merge", "begun", "--store", "begun.db"];
+    let merge = "merge begun --store begun.db";
     assert!(lab.fails(3, &merge).contains("begun"));
-    lab.ok(&[&merge[..], &["--partial"]].concat());
-    lab.ok(&["merge", "s", "--store", "whole.db", "--partial"]);
+    lab.ok(&format!("{merge} --partial"));
+    lab.ok("merge s --store whole.db --partial");
     let rows = |store: &str| lab.ok(&["report", "--json-lines", "-", "--store", store]);
     assert_eq!(rows("begun.db"), rows("whole.db"));
 }
@@ -127,7 +121,7 @@ fn a_merge_that_finds_no_room_leaves_no_store() {
     let (lab, ..) = lab();
     make(&lab, 2, "s");
     let before = lab.files();
-    let whole = lab.command(&["merge", "s", "--store", "new.db"]);
+    let whole = lab.command("merge s --store new.db");
     let mut limited = std::process::Command::new("sh");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 300; exec \"$@\"", "sh"]);
     limited.arg(whole.get_program()).args(whole.get_args());

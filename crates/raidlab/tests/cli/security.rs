@@ -208,15 +208,15 @@ fn the_table_of_security_options_holds() {
             }
         }
         let places = [
-            &["--unix", "nbd.sock"][..],
-            &["--tcp", "127.0.0.1:0"],
-            &["--tcp", "0.0.0.0:0"],
-            &["--tcp", "0.0.0.0:0", "--anywhere"],
+            "--unix nbd.sock",
+            "--tcp 127.0.0.1:0",
+            "--tcp 0.0.0.0:0",
+            "--tcp 0.0.0.0:0 --anywhere",
         ];
         assert_eq!(row.len(), 1 + places.len());
         for (place, cell) in places.iter().zip(&row[1..]) {
             let mut words = words.clone();
-            words.extend(place.iter().map(|word| (*word).to_owned()));
+            words.extend(place.split(' ').map(str::to_owned));
             let folder = tempfile::tempdir().expect("a folder");
             let served = Served::start(folder, &words);
             let allowed = who(cell);

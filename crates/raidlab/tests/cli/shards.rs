@@ -18,8 +18,8 @@ pub fn lab() -> (Lab, String, Vec<String>) {
     let subjects = r#"subjects = ["md", "gflash", "gmirror", "zfs"]"#;
     let fewer = r#"subjects = ["md", "gflash", "gmirror"]"#;
     lab.write("cut.toml", &SUITE.replace(subjects, fewer));
-    lab.ok(&["run", "./cut.toml", "--plan-only", "plan.json"]);
-    let rows = lab.ok(&["run", "plan.json", "--no-report", "--json"]);
+    lab.ok("run ./cut.toml --plan-only plan.json");
+    let rows = lab.ok("run plan.json --no-report --json");
     let whole = contents(&lab.path("raidlab.db"));
     (lab, rows, whole)
 }
@@ -62,14 +62,14 @@ fn shards_put_together_are_the_run_that_was_never_cut() {
         let is = contents(&lab.path(&store));
         assert!(is == whole, "{count} shards: {}", difference(&is, &whole));
         let again = lab.ok(&["report", "--store", &store, "--json-lines", "-"]);
-        assert_eq!(again, lab.ok(&["report", "--json-lines", "-"]));
+        assert_eq!(again, lab.ok("report --json-lines -"));
     }
     // The shard's own file shows what it has.
-    let first = lab.ok(&["report", "--store", "of-3/shard-0-of-3.db", "--list"]);
+    let first = lab.ok("report --store of-3/shard-0-of-3.db --list");
     assert!(first.contains("short"), "{first}");
     // Beside other runs of a store it stands as one of them.
-    lab.ok(&["merge", "of-2"]);
-    let runs = lab.ok(&["report", "--list"]);
+    lab.ok("merge of-2");
+    let runs = lab.ok("report --list");
     assert_eq!(runs.matches("-short").count(), 2, "{runs}");
 }
 
@@ -172,25 +172,9 @@ fn what_does_not_belong_together_is_refused_by_name() {
     let both = [one, "double.db", "both shard 1/2", "differ in their rows"];
     refused(&[zero, one, "double.db"], &both);
     // Another plan, another version, another kernel, another cut.
-    lab.ok(&[
-        "run",
-        "./cut.toml",
-        "--seed",
-        "7",
-        "--shard",
-        "1/2",
-        "--store",
-        "plan.db",
-    ]);
+    lab.ok("run ./cut.toml --seed 7 --shard 1/2 --store plan.db");
     refused(&[zero, "plan.db"], &["plan.db is of another plan", zero]);
-    lab.ok(&[
-        "run",
-        "./cut.toml",
-        "--seed",
-        "7",
-        "--plan-only",
-        "other.json",
-    ]);
+    lab.ok("run ./cut.toml --seed 7 --plan-only other.json");
     refused(
         &["other.json", zero, one],
         &["another plan than other.json"],
@@ -222,8 +206,8 @@ fn what_does_not_belong_together_is_refused_by_name() {
         );
         edit(&lab.path(name), &fact);
     }
-    lab.ok(&["merge", "p0.db", "p1.db", "--store", "unlike.db"]);
-    let report = lab.ok(&["report", "--store", "unlike.db"]);
+    lab.ok("merge p0.db p1.db --store unlike.db");
+    let report = lab.ok("report --store unlike.db");
     assert!(
         report.contains("elsewhere: x86-64-v3, A; x86-64-v4, B."),
         "{report}"
@@ -356,7 +340,7 @@ fn a_part_says_that_it_is_one_and_the_rest_can_be_done() {
     // How far the shards are, by their files alone.
     lab.write("s/shard-0-of-3.db.part", "being written elsewhere");
     lab.write("s/shard-2-of-3.db", "no store");
-    let said = lab.ok(&["status", "s"]);
+    let said = lab.ok("status s");
     for words in [
         "0/3  begun  last written",
         "2/3  broken  ",
@@ -368,10 +352,10 @@ fn a_part_says_that_it_is_one_and_the_rest_can_be_done() {
         said.ends_with("of 3 shards 1 are whole, 1 begun, 0 missing, 1 broken\n"),
         "{said}"
     );
-    let said = lab.ok(&["status", "s", "--json"]);
+    let said = lab.ok("status s --json");
     assert!(said.contains(r#""detail":"2 experiments, "#), "{said}");
     std::fs::remove_file(lab.path("s/shard-2-of-3.db")).expect("it is there");
-    assert!(lab.ok(&["status", "s"]).contains("2/3  missing\n"));
+    assert!(lab.ok("status s").contains("2/3  missing\n"));
     let resumed = lab.ok(&[&["resume", "--no-report", "--json"], &store[..]].concat());
     assert_eq!(resumed, rows);
     let is = contents(&lab.path("part.db"));

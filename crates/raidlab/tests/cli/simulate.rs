@@ -6,20 +6,17 @@ use raidlab_units::{FNV_BASIS, fnv1a};
 #[test]
 fn parts_of_a_simulation_count_what_one_machine_counts() {
     let lab = Lab::new();
-    let seeds = [
-        "simulate", "--seeds", "120", "--from", "7", "--level", "raid1",
-    ];
+    let seeds = "simulate --seeds 120 --from 7 --level raid1";
     // The time that it took stands at the end.
     let without_time = |text: &str| {
         let end = text.rfind(';').expect("the time");
         text[..end].to_owned()
     };
-    let whole = without_time(&lab.ok(&[&seeds[..], &["--reach"]].concat()));
-    let part =
-        |which: &str, more: &[&str]| lab.run(&[&seeds[..], &["--shard", which], more].concat());
+    let whole = without_time(&lab.ok(&format!("{seeds} --reach")));
+    let part = |which: &str, more: &str| lab.run(&format!("{seeds} --shard {which} {more}"));
     for index in 0..2 {
         let which = format!("{index}/2");
-        let stopped = part(&which, &["--stop-after", "1ms"]);
+        let stopped = part(&which, "--stop-after 1ms");
         assert_eq!(stopped.code, 75, "{}", stopped.stderr);
         let said = stopped.stderr;
         assert!(said.contains("start it again"), "{said}");
@@ -27,43 +24,41 @@ fn parts_of_a_simulation_count_what_one_machine_counts() {
             lab.path(&format!("simulate-{index}-of-2.json.part"))
                 .exists()
         );
-        let done = part(&which, &[]);
+        let done = part(&which, "");
         assert_eq!(done.code, 0, "{}", done.stderr);
         let said = done.stderr;
         assert!(said.contains("is whole, 0 of 60 seeds"), "{said}");
     }
     // One that was killed before it removed what it had kept until then.
     std::fs::write(lab.path("simulate-1-of-2.json.part"), "{}").expect("it can be written");
-    assert!(part("1/2", &[]).stderr.contains("is whole already"));
+    assert!(part("1/2", "").stderr.contains("is whole already"));
     let files = lab.files();
     let parts: Vec<_> = files
         .iter()
         .filter(|name| name.contains("simulate"))
         .collect();
     assert_eq!(parts, ["simulate-0-of-2.json", "simulate-1-of-2.json"]);
-    let merge = ["simulate", "--reach", "--merge"];
-    let both = ["simulate-1-of-2.json", "simulate-0-of-2.json"];
-    let merged = lab.ok(&[&merge[..], &both].concat());
+    let merge = "simulate --reach --merge";
+    let [one, zero] = ["simulate-1-of-2.json", "simulate-0-of-2.json"];
+    let merged = lab.ok(&format!("{merge} {one} {zero}"));
     assert_eq!(merged.trim_end(), whole);
     // The last seeds that there are.
-    let last = (u64::MAX - 5).to_string();
-    let ran = lab.ok(&[
-        "simulate", "--from", &last, "--seeds", "5", "--level", "raid1",
-    ]);
+    let last = u64::MAX - 5;
+    let ran = lab.ok(&format!("simulate --from {last} --seeds 5 --level raid1"));
     assert!(ran.contains("0 of 5 seeds"), "{ran}");
     // What does not belong together.
-    let gap = lab.fails(3, &[&merge[..], &both[..1]].concat());
+    let gap = lab.fails(3, &format!("{merge} {one}"));
     assert!(gap.contains("no whole one of 0/2"), "{gap}");
-    let error = lab.fails(3, &["simulate", "--merge", "short.toml"]);
+    let error = lab.fails(3, "simulate --merge short.toml");
     assert!(error.contains("short.toml is not a part"), "{error}");
     // A number that is another one.
-    let part = std::fs::read_to_string(lab.path(both[1])).expect("a part");
+    let part = std::fs::read_to_string(lab.path(zero)).expect("a part");
     let other = part.replacen("\"commands\": ", "\"commands\": 1", 1);
-    lab.write(both[1], &other);
-    let error = lab.fails(3, &[&merge[..], &both].concat());
+    lab.write(zero, &other);
+    let error = lab.fails(3, &format!("{merge} {one} {zero}"));
     assert!(error.contains("simulate-0-of-2.json is damaged"), "{error}");
-    lab.write(both[1], &part);
-    let error = lab.fails(3, &["simulate", "--seeds", "9", "--shard", "1/2"]);
+    lab.write(zero, &part);
+    let error = lab.fails(3, "simulate --seeds 9 --shard 1/2");
     assert!(
         error.contains("is another part, of another simulation"),
         "{error}"
@@ -75,8 +70,8 @@ fn parts_of_a_simulation_count_what_one_machine_counts() {
 #[test]
 fn a_part_with_broken_promises_says_so_last() {
     let lab = Lab::new();
-    let seeds = ["simulate", "--seeds", "20", "--level", "raid1"];
-    let part = [&seeds[..], &["--shard", "0/2"]].concat();
+    let seeds = "simulate --seeds 20 --level raid1";
+    let part = format!("{seeds} --shard 0/2");
     assert_eq!(lab.run(&part).stderr.matches("warning").count(), 0);
     let path = lab.path("simulate-0-of-2.json");
     let text = std::fs::read_to_string(&path).expect("a part");

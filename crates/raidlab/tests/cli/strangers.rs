@@ -206,28 +206,25 @@ fn are_objects(text: &str, what: &str) {
 }
 
 fn look_at_every_output(lab: &Lab) {
-    let own = ["--store", "hostile.db"];
-    let with = |more: &[&str]| lab.ok(&[more, &own].concat());
-    is_still(&with(&["report"]), "report");
-    is_still(&with(&["report", "--list"]), "list");
-    let page = with(&["report", "--html", "-"]);
+    let own = "--store hostile.db";
+    let with = |more: &str| lab.ok(&format!("{more} {own}"));
+    is_still(&with("report"), "report");
+    is_still(&with("report --list"), "list");
+    let page = with("report --html -");
     is_a_page(&page, "page");
-    is_markdown(&with(&["report", "--markdown", "-"]), "report in Markdown");
-    is_a_sheet(&with(&["report", "--csv", "-"]), "rows");
-    is_a_sheet(&with(&["report", "--members-csv", "-"]), "members");
-    are_objects(&with(&["report", "--json-lines", "-"]), "JSON");
-    let compare = ["compare", "latest", "latest"];
-    is_still(&with(&compare), "comparison");
-    is_a_page(
-        &with(&[&compare[..], &["--html", "-"]].concat()),
-        "comparison's page",
-    );
+    is_markdown(&with("report --markdown -"), "report in Markdown");
+    is_a_sheet(&with("report --csv -"), "rows");
+    is_a_sheet(&with("report --members-csv -"), "members");
+    are_objects(&with("report --json-lines -"), "JSON");
+    let compare = "compare latest latest";
+    is_still(&with(compare), "comparison");
+    is_a_page(&with(&format!("{compare} --html -")), "comparison's page");
     is_markdown(
-        &with(&[&compare[..], &["--markdown", "-"]].concat()),
+        &with(&format!("{compare} --markdown -")),
         "comparison in Markdown",
     );
-    is_still(&with(&["audit"]), "audit");
-    are_objects(&with(&["audit", "--json"]), "audit in JSON");
+    is_still(&with("audit"), "audit");
+    are_objects(&with("audit --json"), "audit in JSON");
 }
 
 proptest! {
@@ -236,7 +233,7 @@ proptest! {
     #[test]
     fn no_text_is_more_than_text_in_any_output(before in text(), after in text()) {
         let lab = Lab::new();
-        lab.ok(&["run", "./jobs.fio", "--fit", "strict", "--no-report"]);
+        lab.ok("run ./jobs.fio --fit strict --no-report");
         hostile(&lab, &before, &after);
         look_at_every_output(&lab);
     }
@@ -299,14 +296,14 @@ tests = [{ of = "md 1 read", to = ["md 2 write"], at_least = 0.1 }]
     let jobs = [job(1, "read", 1), job(2, "write", 1000)].join(", ");
     let fio = format!(r#"{{"fio version": "fio-3.33", "jobs": [{jobs}]}}"#);
     lab.write("a.json", &fio);
-    let import = ["import", "a.json", "--suite", "jobs", "--subject", "md"];
-    lab.ok(&[&import[..], &["--store", "printed.db"]].concat());
-    let told = lab.ok(&["claims", "./claims.toml", "--store", "printed.db"]);
+    let import = "import a.json --suite jobs --subject md";
+    lab.ok(&format!("{import} --store printed.db"));
+    let told = lab.ok("claims ./claims.toml --store printed.db");
     assert!(told.contains("(import bench)."), "{told}");
     assert!(told.contains("it writes: not reproduced"), "{told}");
-    lab.ok(&["run", "./jobs.fio", "--fit", "strict", "--no-report"]);
-    lab.ok(&import);
-    let told = lab.ok(&["claims", "./claims.toml"]);
+    lab.ok("run ./jobs.fio --fit strict --no-report");
+    lab.ok(import);
+    let told = lab.ok("claims ./claims.toml");
     assert!(told.contains("(model bench), else of "), "{told}");
     assert!(told.contains("it writes: reproduced"), "{told}");
 }
@@ -323,14 +320,14 @@ fn files_of_one_name_in_two_folders_are_two_subjects() {
         std::fs::create_dir_all(folder).expect("a folder");
         lab.write(file, fio);
     }
-    let import = |more: &[&str]| lab.ok(&[&["import", files[0], files[1]], more].concat());
-    let two = import(&["--store", "two.db"]);
+    let import = |more: &str| lab.ok(&format!("import {} {more}", files.join(" ")));
+    let two = import("--store two.db");
     assert!(two.contains("2 subjects (md-fio and zfs-fio)"), "{two}");
     assert!(
         two.contains("a/md/fio.json: another file has this name"),
         "{two}"
     );
-    let one = import(&["--store", "one.db", "--subject", "md"]);
+    let one = import("--store one.db --subject md");
     assert!(one.contains("1 subject (md)"), "{one}");
     assert!(!one.contains("another file"), "{one}");
 }
@@ -338,7 +335,7 @@ fn files_of_one_name_in_two_folders_are_two_subjects() {
 #[test]
 fn errors_quote_and_do_not_act() {
     let lab = Lab::new();
-    lab.ok(&["run", "./jobs.fio", "--fit", "strict", "--no-report"]);
+    lab.ok("run ./jobs.fio --fit strict --no-report");
     let evil = "\u{1b}[2Jx\u{202e}";
     for arguments in [
         &["run", evil][..],
@@ -368,7 +365,7 @@ fn names_that_are_no_utf_8_are_names() {
     let name = OsStr::from_bytes(b"a\xff\x1b.db");
     let report = OsStr::from_bytes(b"\xfe.html");
     let run = |arguments: &[&OsStr]| {
-        let mut command = lab.command(&[]);
+        let mut command = lab.command("");
         let ran = command.args(arguments).output().expect("it starts");
         crate::lab::Ran::new(ran)
     };
@@ -380,7 +377,7 @@ fn names_that_are_no_utf_8_are_names() {
         word("strict"),
     ];
     let places = [word("--store"), name, word("--report"), report];
-    let ran = run(&[&suite[..], &places].concat());
+    let ran = run(&[suite, places].concat());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stdout.contains("a\\xff\\u{1b}.db"), "{}", ran.stdout);
     assert!(fs::metadata(lab.path(".").join(name)).is_ok());

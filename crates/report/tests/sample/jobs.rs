@@ -1,6 +1,7 @@
 //! The jobs of the 2015 mirror suite, and what the article printed.
 
 use raidlab_store::Operation;
+use raidlab_units::table;
 
 /// A job with the article's figures.
 pub struct Job {
@@ -14,320 +15,56 @@ pub struct Job {
     pub iops: [f64; 4],
 }
 
-const R: Operation = Operation::Read;
-const W: Operation = Operation::Write;
+/// Name, class, operation, KiB of a block, queue depth, streams; requests per second on md,
+/// gflash, gmirror and ZFS; title.
+const JOBS: &str = "\
+1   random-write      write    4   1  1  180 179 179 9608     random write 4 KiB, before filling
+2   sequential-write  write  128   1  1  1297 1297 1297 990   sequential write 128 KiB, first third
+3   sequential-write  write  128   1  1  1190 1190 1190 878   sequential write 128 KiB, second third
+4   sequential-write  write  128   1  1  1019 1019 1019 753   sequential write 128 KiB, last third
+5   random-write      write    4   1  1  180 177 181 38       random write 4 KiB, after filling
+6   random-read       read     4   1  1  87 103 88 54         random read 4 KiB, queue depth 1
+7   random-read       read     4   2  1  175 175 145 116      random read 4 KiB, queue depth 2
+8   random-read       read     4   3  1  181 190 169 121      random read 4 KiB, queue depth 3
+9   random-read       read     4   4  1  199 212 192 144      random read 4 KiB, queue depth 4
+10  random-read       read     4   6  1  219 240 217 153      random read 4 KiB, queue depth 6
+11  random-read       read     4   8  1  235 258 231 167      random read 4 KiB, queue depth 8
+12  random-read       read     4  12  1  254 282 252 172      random read 4 KiB, queue depth 12
+13  random-read       read     4  16  1  273 303 267 186      random read 4 KiB, queue depth 16
+14  random-read       read     4  24  1  292 327 289 168      random read 4 KiB, queue depth 24
+15  random-read       read     4  32  1  310 343 309 168      random read 4 KiB, queue depth 32
+16  mixed             read     8  32  1  158 182 175 144      random mixed 8 KiB, 67 % reads, queue depth 32
+16  mixed             write    8  32  1  77 83 79 62          random mixed 8 KiB, 67 % reads, queue depth 32
+17  streams           read   128   1  1  1357 1329 1333 1014  sequential read 128 KiB, 1 stream
+18  streams           read   128   2  2  73 1843 1866 1006    sequential read 128 KiB, 2 streams
+19  streams           read   128   3  3  99 1952 931 622      sequential read 128 KiB, 3 streams
+20  streams           read   128   4  4  677 1714 1007 595    sequential read 128 KiB, 4 streams
+21  resync            read     4  32  1  172 172 165 58       random read 4 KiB, queue depth 32, resync
+22  resync            read     4  32  1  221 217 166 51       random read 4 KiB, queue depth 32, resync
+23  resync            read     4  32  1  282 291 166 45       random read 4 KiB, queue depth 32, resync
+24  resync            read     4  32  1  322 339 165 45       random read 4 KiB, queue depth 32, resync
+25  resync            read     4  32  1  324 337 167 47       random read 4 KiB, queue depth 32, resync
+26  resync            read     4  32  1  321 343 167 48       random read 4 KiB, queue depth 32, resync
+27  resync            read     4  32  1  308 345 167 49       random read 4 KiB, queue depth 32, resync
+28  resync            read     4  32  1  309 339 165 48       random read 4 KiB, queue depth 32, resync
+29  resync            read     4  32  1  310 342 166 50       random read 4 KiB, queue depth 32, resync
+";
 
-macro_rules! jobs {
-    ($(($name:literal, $title:literal, $class:literal, $op:ident, $kib:literal, $depth:literal,
-        $streams:literal, $iops:expr)),* $(,)?) => {
-        [$(Job {
-            name: $name, title: $title, class: $class, op: $op, block_kib: $kib,
-            queue_depth: $depth, streams: $streams, iops: $iops,
-        }),*]
-    };
-}
-
-pub fn jobs() -> [Job; 30] {
-    jobs![
-        (
-            "1",
-            "random write 4 KiB, before filling",
-            "random-write",
-            W,
-            4,
-            1,
-            1,
-            [180.0, 179.0, 179.0, 9608.0]
-        ),
-        (
-            "2",
-            "sequential write 128 KiB, first third",
-            "sequential-write",
-            W,
-            128,
-            1,
-            1,
-            [1297.0, 1297.0, 1297.0, 990.0]
-        ),
-        (
-            "3",
-            "sequential write 128 KiB, second third",
-            "sequential-write",
-            W,
-            128,
-            1,
-            1,
-            [1190.0, 1190.0, 1190.0, 878.0]
-        ),
-        (
-            "4",
-            "sequential write 128 KiB, last third",
-            "sequential-write",
-            W,
-            128,
-            1,
-            1,
-            [1019.0, 1019.0, 1019.0, 753.0]
-        ),
-        (
-            "5",
-            "random write 4 KiB, after filling",
-            "random-write",
-            W,
-            4,
-            1,
-            1,
-            [180.0, 177.0, 181.0, 38.0]
-        ),
-        (
-            "6",
-            "random read 4 KiB, queue depth 1",
-            "random-read",
-            R,
-            4,
-            1,
-            1,
-            [87.0, 103.0, 88.0, 54.0]
-        ),
-        (
-            "7",
-            "random read 4 KiB, queue depth 2",
-            "random-read",
-            R,
-            4,
-            2,
-            1,
-            [175.0, 175.0, 145.0, 116.0]
-        ),
-        (
-            "8",
-            "random read 4 KiB, queue depth 3",
-            "random-read",
-            R,
-            4,
-            3,
-            1,
-            [181.0, 190.0, 169.0, 121.0]
-        ),
-        (
-            "9",
-            "random read 4 KiB, queue depth 4",
-            "random-read",
-            R,
-            4,
-            4,
-            1,
-            [199.0, 212.0, 192.0, 144.0]
-        ),
-        (
-            "10",
-            "random read 4 KiB, queue depth 6",
-            "random-read",
-            R,
-            4,
-            6,
-            1,
-            [219.0, 240.0, 217.0, 153.0]
-        ),
-        (
-            "11",
-            "random read 4 KiB, queue depth 8",
-            "random-read",
-            R,
-            4,
-            8,
-            1,
-            [235.0, 258.0, 231.0, 167.0]
-        ),
-        (
-            "12",
-            "random read 4 KiB, queue depth 12",
-            "random-read",
-            R,
-            4,
-            12,
-            1,
-            [254.0, 282.0, 252.0, 172.0]
-        ),
-        (
-            "13",
-            "random read 4 KiB, queue depth 16",
-            "random-read",
-            R,
-            4,
-            16,
-            1,
-            [273.0, 303.0, 267.0, 186.0]
-        ),
-        (
-            "14",
-            "random read 4 KiB, queue depth 24",
-            "random-read",
-            R,
-            4,
-            24,
-            1,
-            [292.0, 327.0, 289.0, 168.0]
-        ),
-        (
-            "15",
-            "random read 4 KiB, queue depth 32",
-            "random-read",
-            R,
-            4,
-            32,
-            1,
-            [310.0, 343.0, 309.0, 168.0]
-        ),
-        (
-            "16",
-            "random mixed 8 KiB, 67 % reads, queue depth 32",
-            "mixed",
-            R,
-            8,
-            32,
-            1,
-            [158.0, 182.0, 175.0, 144.0]
-        ),
-        (
-            "16",
-            "random mixed 8 KiB, 67 % reads, queue depth 32",
-            "mixed",
-            W,
-            8,
-            32,
-            1,
-            [77.0, 83.0, 79.0, 62.0]
-        ),
-        (
-            "17",
-            "sequential read 128 KiB, 1 stream",
-            "streams",
-            R,
-            128,
-            1,
-            1,
-            [1357.0, 1329.0, 1333.0, 1014.0]
-        ),
-        (
-            "18",
-            "sequential read 128 KiB, 2 streams",
-            "streams",
-            R,
-            128,
-            2,
-            2,
-            [73.0, 1843.0, 1866.0, 1006.0]
-        ),
-        (
-            "19",
-            "sequential read 128 KiB, 3 streams",
-            "streams",
-            R,
-            128,
-            3,
-            3,
-            [99.0, 1952.0, 931.0, 622.0]
-        ),
-        (
-            "20",
-            "sequential read 128 KiB, 4 streams",
-            "streams",
-            R,
-            128,
-            4,
-            4,
-            [677.0, 1714.0, 1007.0, 595.0]
-        ),
-        (
-            "21",
-            "random read 4 KiB, queue depth 32, resync",
-            "resync",
-            R,
-            4,
-            32,
-            1,
-            [172.0, 172.0, 165.0, 58.0]
-        ),
-        (
-            "22",
-            "random read 4 KiB, queue depth 32, resync",
-            "resync",
-            R,
-            4,
-            32,
-            1,
-            [221.0, 217.0, 166.0, 51.0]
-        ),
-        (
-            "23",
-            "random read 4 KiB, queue depth 32, resync",
-            "resync",
-            R,
-            4,
-            32,
-            1,
-            [282.0, 291.0, 166.0, 45.0]
-        ),
-        (
-            "24",
-            "random read 4 KiB, queue depth 32, resync",
-            "resync",
-            R,
-            4,
-            32,
-            1,
-            [322.0, 339.0, 165.0, 45.0]
-        ),
-        (
-            "25",
-            "random read 4 KiB, queue depth 32, resync",
-            "resync",
-            R,
-            4,
-            32,
-            1,
-            [324.0, 337.0, 167.0, 47.0]
-        ),
-        (
-            "26",
-            "random read 4 KiB, queue depth 32, resync",
-            "resync",
-            R,
-            4,
-            32,
-            1,
-            [321.0, 343.0, 167.0, 48.0]
-        ),
-        (
-            "27",
-            "random read 4 KiB, queue depth 32, resync",
-            "resync",
-            R,
-            4,
-            32,
-            1,
-            [308.0, 345.0, 167.0, 49.0]
-        ),
-        (
-            "28",
-            "random read 4 KiB, queue depth 32, resync",
-            "resync",
-            R,
-            4,
-            32,
-            1,
-            [309.0, 339.0, 165.0, 48.0]
-        ),
-        (
-            "29",
-            "random read 4 KiB, queue depth 32, resync",
-            "resync",
-            R,
-            4,
-            32,
-            1,
-            [310.0, 342.0, 166.0, 50.0]
-        ),
-    ]
+pub fn jobs() -> Vec<Job> {
+    table(
+        JOBS,
+        |[name, class, op, kib, depth, streams, iops, title]| {
+            let iops: Option<Vec<f64>> = iops.split(' ').map(|each| each.parse().ok()).collect();
+            Some(Job {
+                name,
+                title,
+                class,
+                op: op.parse().ok()?,
+                block_kib: kib.parse().ok()?,
+                queue_depth: depth.parse().ok()?,
+                streams: streams.parse().ok()?,
+                iops: iops?.try_into().ok()?,
+            })
+        },
+    )
 }

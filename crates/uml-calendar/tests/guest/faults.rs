@@ -62,11 +62,7 @@ fn bad_sectors_fail_from_their_time_on_until_they_are_rewritten() {
         assert_eq!(write(guest, 0, 4992), 0);
         assert_eq!(read(guest, 0, 4993), 0);
     });
-    assert!(
-        matches!(run.ending, Ok(Outcome::GuestEnded)),
-        "{:?}",
-        run.ending
-    );
+    run.assert_guest_ended();
     let errors: Vec<u64> = run
         .calendar
         .counters()
@@ -94,11 +90,7 @@ fn a_disk_dies_in_the_middle_of_a_command_and_returns() {
         let (status, bytes) = guest.perform(0, &Transfer::read(2000, 4096)).unwrap();
         assert_eq!((status, bytes[0]), (0, 0), "the failed write left nothing");
     });
-    assert!(
-        matches!(run.ending, Ok(Outcome::GuestEnded)),
-        "{:?}",
-        run.ending
-    );
+    run.assert_guest_ended();
 }
 
 #[test]
@@ -179,11 +171,7 @@ fn a_hung_disk_that_returns_answers_what_it_owes_at_that_moment() {
         assert_eq!(guest.clock.now, 108_001_000, "it began at the return");
         assert_eq!(guest.drivers[0].ring.result(third), (0, vec![4; 512]));
     });
-    assert!(
-        matches!(run.ending, Ok(Outcome::GuestEnded)),
-        "{:?}",
-        run.ending
-    );
+    run.assert_guest_ended();
 }
 
 #[test]
@@ -198,9 +186,5 @@ fn a_hung_disk_that_dies_fails_what_it_owes() {
         assert_eq!(guest.drivers[0].ring.result(first).0, 1);
         assert_eq!(guest.drivers[0].ring.result(second).0, 1);
     });
-    assert!(
-        matches!(run.ending, Ok(Outcome::GuestEnded)),
-        "{:?}",
-        run.ending
-    );
+    run.assert_guest_ended();
 }

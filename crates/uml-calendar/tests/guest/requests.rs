@@ -3,7 +3,7 @@
 use crate::peer::Guest;
 use crate::ring::{DISCARD, FLUSH, GET_ID, OUT, Ring, Transfer, WRITE_ZEROES};
 use crate::stage::{PROTOCOLS, options, run, simple};
-use raidlab_uml_calendar::{CalendarError, DiskOperation, Outcome, Protocol};
+use raidlab_uml_calendar::{CalendarError, DiskOperation, Protocol};
 use raidlab_units::{Bytes, Sectors};
 
 fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
@@ -44,11 +44,7 @@ fn what_is_written_is_read_back_and_the_rest_is_zero() {
             let last = good(guest, &Transfer::read((1 << 21) - 1, 512));
             assert_eq!(last, [0; 512]);
         });
-        assert!(
-            matches!(run.ending, Ok(Outcome::GuestEnded)),
-            "{:?}",
-            run.ending
-        );
+        run.assert_guest_ended();
         assert_eq!(run.trace.len(), 5);
         assert_eq!(run.trace[0].operation, DiskOperation::Write);
         assert_eq!(run.trace[0].start, Sectors(1001));
@@ -82,11 +78,7 @@ fn the_configuration_says_what_the_disk_is() {
         guest.drivers[0].tell(25, &payload, None);
         assert_eq!(guest.drivers[0].get_config(60)[32], 0);
     });
-    assert!(
-        matches!(run.ending, Ok(Outcome::GuestEnded)),
-        "{:?}",
-        run.ending
-    );
+    run.assert_guest_ended();
 }
 
 #[test]
@@ -137,11 +129,7 @@ fn requests_that_no_disk_can_do_are_refused() {
         // And the disk still works.
         good(guest, &Transfer::of_kind(FLUSH));
     });
-    assert!(
-        matches!(run.ending, Ok(Outcome::GuestEnded)),
-        "{:?}",
-        run.ending
-    );
+    run.assert_guest_ended();
 }
 
 #[test]
@@ -183,11 +171,7 @@ fn blocks_of_4096_bytes_are_not_cut() {
         assert_eq!(status(guest, &Transfer::read(8, 512)), 1);
         assert_eq!(good(guest, &Transfer::read(8, 4096)), pattern(4096, 3));
     });
-    assert!(
-        matches!(run.ending, Ok(Outcome::GuestEnded)),
-        "{:?}",
-        run.ending
-    );
+    run.assert_guest_ended();
 }
 
 #[test]
@@ -203,11 +187,7 @@ fn a_buffer_in_the_kernels_image_is_read_from_the_process() {
         good(guest, &write);
         assert_eq!(good(guest, &Transfer::read(64, 4096)), image);
     });
-    assert!(
-        matches!(run.ending, Ok(Outcome::GuestEnded)),
-        "{:?}",
-        run.ending
-    );
+    run.assert_guest_ended();
 }
 
 #[test]
@@ -243,11 +223,7 @@ fn twelve_disks_of_four_terabytes_cost_what_is_written() {
             assert_eq!((status, bytes), (0, pattern(4096, disk as u8)));
         }
     });
-    assert!(
-        matches!(run.ending, Ok(Outcome::GuestEnded)),
-        "{:?}",
-        run.ending
-    );
+    run.assert_guest_ended();
     assert_eq!(run.calendar.stored(), Bytes(12 * 4096));
 }
 

@@ -22,6 +22,14 @@ pub struct Run<T> {
     pub calendar: Calendar,
 }
 
+impl<T> Run<T> {
+    /// Nothing but the guest's own end has ended it.
+    pub fn assert_guest_ended(&self) {
+        let ending = &self.ending;
+        assert!(matches!(ending, Ok(Outcome::GuestEnded)), "{ending:?}");
+    }
+}
+
 #[derive(Default)]
 struct Notes {
     trace: Vec<TraceRecord>,

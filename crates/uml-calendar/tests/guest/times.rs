@@ -128,11 +128,7 @@ fn a_modelled_disk_answers_when_the_model_alone_would() {
             let run = run(vec![modelled(32)], options(protocol), |guest| {
                 closed_loop(guest, depth, 300);
             });
-            assert!(
-                matches!(run.ending, Ok(Outcome::GuestEnded)),
-                "{:?}",
-                run.ending
-            );
+            run.assert_guest_ended();
             assert_eq!(run.trace, expected, "{protocol:?} at depth {depth}");
         }
     }
@@ -260,11 +256,7 @@ fn times_by_hand_and_an_hour_of_sleep() {
             guest.wait().unwrap();
             assert_eq!(guest.clock.now, hour + 1_000);
         });
-        assert!(
-            matches!(run.ending, Ok(Outcome::GuestEnded)),
-            "{:?}",
-            run.ending
-        );
+        run.assert_guest_ended();
         assert_eq!(run.calendar.now(), Nanos(3_600_000_001_000));
         let samples = &run.samples;
         assert_eq!(samples.len(), 3600);
@@ -289,11 +281,7 @@ fn a_command_that_takes_no_time_restricts_the_guest_to_its_present() {
             assert_eq!(guest.wait().unwrap().len(), 2);
             guest.clock.now
         });
-        assert!(
-            matches!(run.ending, Ok(Outcome::GuestEnded)),
-            "{:?}",
-            run.ending
-        );
+        run.assert_guest_ended();
         assert_eq!(run.guest, 5_000);
     }
 }

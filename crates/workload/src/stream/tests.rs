@@ -4,7 +4,7 @@ mod flushes;
 
 use super::{Direction, IoUnit, RequestStream};
 use crate::job::{JobError, JobSpec, Pattern};
-use crate::{Distribution, Runs, Strides};
+use crate::{Distribution, FioJobs, Permission, Runs, Strides};
 use proptest::prelude::*;
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos};
@@ -42,128 +42,38 @@ fn blocks(count: u64) -> Option<Bytes> {
 
 #[test]
 fn sequential_passes_are_fios() {
-    let base = JobSpec {
-        pattern: Pattern::Write,
-        size: blocks(3),
-        ..JobSpec::default()
-    };
-    let timed = JobSpec {
-        time_based: true,
-        runtime: Some(Nanos::SECOND),
-        ..base.clone()
-    };
     let cases = [
-        (base.clone(), "0 1 2"),
-        (
-            JobSpec {
-                offset: Bytes(2 * BLOCK),
-                ..base.clone()
-            },
-            "2 3 4",
-        ),
-        (
-            JobSpec {
-                loops: 2,
-                ..base.clone()
-            },
-            "0 1 2 0 1 2",
-        ),
-        (timed.clone(), "0 1 2 0 1 2 0 1 2 0 1"),
-        (
-            JobSpec {
-                request_limit: Some(4),
-                ..timed
-            },
-            "0 1 2 0",
-        ),
-        (
-            JobSpec {
-                io_size: blocks(2),
-                ..base.clone()
-            },
-            "0 1",
-        ),
-        (
-            JobSpec {
-                io_size: blocks(5),
-                ..base.clone()
-            },
-            "0 1 2 0 1",
-        ),
+        ("", "0 1 2"),
+        ("--offset=8k", "2 3 4"),
+        ("--loops=2", "0 1 2 0 1 2"),
+        ("--time_based --runtime=1", "0 1 2 0 1 2 0 1 2 0 1"),
+        ("--time_based --runtime=1 --number_ios=4", "0 1 2 0"),
+        ("--io_size=8k", "0 1"),
+        ("--io_size=20k", "0 1 2 0 1"),
         // The region ends with the file, the amount is `size`: the next pass goes on,
-        (
-            JobSpec {
-                file_size: blocks(6),
-                loops: 2,
-                ..base.clone()
-            },
-            "0 1 2 3 4 5",
-        ),
+        ("--filesize=24k --loops=2", "0 1 2 3 4 5"),
         // up to the region's end.
-        (
-            JobSpec {
-                file_size: blocks(5),
-                io_size: blocks(7),
-                ..base.clone()
-            },
-            "0 1 2 3 4 0 1",
-        ),
-        (
-            JobSpec {
-                pattern: Pattern::Read,
-                file_size: blocks(5),
-                io_size: blocks(7),
-                ..base.clone()
-            },
-            "0 1 2 3 4 0 1",
-        ),
+        ("--filesize=20k --io_size=28k", "0 1 2 3 4 0 1"),
+        ("--rw=read --filesize=20k --io_size=28k", "0 1 2 3 4 0 1"),
         // More loops than `io_size` takes, and fewer.
-        (
-            JobSpec {
-                io_size: blocks(4),
-                loops: 3,
-                ..base.clone()
-            },
-            "0 1 2 0 1 2 0 1 2",
-        ),
-        (
-            JobSpec {
-                io_size: blocks(7),
-                loops: 2,
-                ..base.clone()
-            },
-            "0 1 2 0 1 2 0",
-        ),
+        ("--io_size=16k --loops=3", "0 1 2 0 1 2 0 1 2"),
+        ("--io_size=28k --loops=2", "0 1 2 0 1 2 0"),
         // Each loop has so many requests.
-        (
-            JobSpec {
-                request_limit: Some(2),
-                loops: 2,
-                ..base.clone()
-            },
-            "0 1 2 0",
-        ),
+        ("--number_ios=2 --loops=2", "0 1 2 0"),
         // Half a block too many makes one in two loops.
+        ("--size=10k --loops=2", "0 1 2 0 1"),
         (
-            JobSpec {
-                size: Some(Bytes(BLOCK * 5 / 2)),
-                loops: 2,
-                ..base.clone()
-            },
-            "0 1 2 0 1",
-        ),
-        (
-            JobSpec {
-                fsync_every: 2,
-                fdatasync_every: 3,
-                size: blocks(7),
-                ..base.clone()
-            },
+            "--size=28k --fsync=2 --fdatasync=3",
             "0 1 f 2 f 3 f 4 5 f 6",
         ),
     ];
-    for (job, expected) in cases {
-        assert_eq!(sketch(&job, 100 * BLOCK), expected);
+    for (options, expected) in cases {
+        let words = format!("--rw=write --size=12k {options}");
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let jobs = FioJobs::from_command_line("x", &words, &Permission::default());
+        let jobs = jobs.and_then(|jobs| jobs.model()).expect(options);
+        let sketch = sketch(&jobs.groups[0].jobs[0], 100 * BLOCK);
+        assert_eq!(sketch, expected, "{options}");
     }
 }
 

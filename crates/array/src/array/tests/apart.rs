@@ -36,7 +36,7 @@ fn two_reads(story: &mut Story, start: u64, count: u64) -> [u16; 2] {
 /// Slot 1 is being filled, and is filled below sector 20; no block is under way.
 fn half_filled() -> Story {
     let mut story = mirror(in_sync(vec![logged(100, 0); 2]));
-    let reads = story.replace_with(1, logged(100, 0));
+    let reads = story.replace_with(1, logged(100, 0), ALL);
     story.array.freeze_sync();
     story.drain(reads);
     story.events();
@@ -250,7 +250,7 @@ fn a_check_that_is_stopped_holds_no_recovery_back() {
     let mut story = mirror(in_sync(vec![logged(100, 0); 3]));
     story.sync(SyncAction::Check, None).expect("nothing runs");
     let reads = story.commands();
-    story.replace_with(2, logged(100, 0));
+    story.replace_with(2, logged(100, 0), ALL);
     story.array.stop_sync(Nanos::ZERO, &mut story.out);
     for read in &reads {
         story.complete(read);

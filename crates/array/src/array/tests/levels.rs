@@ -9,8 +9,7 @@ use crate::engine::{Engine, SyncAction};
 use crate::member::MemberState;
 use crate::recovery::{ReadRecovered, RecoveryConfig, WriteBarrier};
 use crate::request::{
-    ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs, RequestError, Slot,
-    StepResult,
+    ComputeStep, Event, MemberCommand, MemberError, Operation, RequestError, Slot, StepResult,
 };
 use raidlab_geometry::{Copies, Layout, Level, Shape};
 use raidlab_units::{Nanos, Sectors, Span};
@@ -155,18 +154,8 @@ fn raid_0_and_linear_fail_no_member() {
 fn raid_10_is_recovered_along_the_members_own_sectors() {
     // abc cab def fde: of member 1, chunks b, a, e, d.
     let mut story = Story::new(with(striped(Copies::offset(2), 3), all(3)));
-    let mut out = Outputs::default();
-    let slot = Slot(1);
-    story
-        .array
-        .remove(Nanos::ZERO, slot, &mut out)
-        .expect("not needed");
-    story
-        .array
-        .add(Nanos::ZERO, slot, logged(32, 0), ALL, &mut story.out)
-        .expect("empty");
+    let mut commands = story.replace_with(1, logged(32, 0), ALL);
     let mut sent = Vec::new();
-    let mut commands = story.commands();
     while !commands.is_empty() {
         sent.extend(Story::sent(&commands));
         let status = story.array.sync_status().expect("under way");
@@ -208,18 +197,8 @@ fn what_the_ranges_leave_out_is_not_touched() {
 #[test]
 fn a_member_that_comes_back_is_given_what_it_missed() {
     let mut story = mirror(2);
-    let mut out = Outputs::default();
-    let slot = Slot(1);
-    story
-        .array
-        .remove(Nanos::ZERO, slot, &mut out)
-        .expect("not needed");
     let admission = Admission::Ranges(vec![Span::new(20, 24), Span::new(90, 95)]);
-    story
-        .array
-        .add(Nanos::ZERO, slot, logged(100, 0), admission, &mut story.out)
-        .expect("empty");
-    let reads = story.commands();
+    let reads = story.replace_with(1, logged(100, 0), admission);
     assert_eq!(Story::sent(&reads), [(0, READ, 20, 4), (0, READ, 90, 5)]);
     story.drain(reads);
     assert_eq!(story.array.health(), "[UU]");
@@ -387,7 +366,7 @@ fn what_no_copy_can_read_at_once_is_read_part_by_part() {
 #[test]
 fn recovery_goes_on_over_what_nobody_can_read() {
     let mut story = mirror(2);
-    let reads = story.replace_with(1, logged(100, 0));
+    let reads = story.replace_with(1, logged(100, 0), ALL);
     assert_eq!(Story::sent(&reads), [(0, READ, 0, 10), (0, READ, 10, 10)]);
     let part = story.answer(reads[0].id, Err(MemberError::Medium));
     assert_eq!(Story::sent(&part), [(0, READ, 0, 8)]);
@@ -442,21 +421,11 @@ fn a_recovered_part_serves_reads_of_a_striped_array() {
         },
         ..with(striped(Copies::near(2), 4), all(4))
     });
-    let mut out = Outputs::default();
-    let slot = Slot(1);
-    story
-        .array
-        .remove(Nanos::ZERO, slot, &mut out)
-        .expect("not needed");
-    story
-        .array
-        .add(Nanos::ZERO, slot, logged(32, 0), ALL, &mut story.out)
-        .expect("empty");
-    let reads = story.commands();
+    let reads = story.replace_with(1, logged(32, 0), ALL);
     let copy = story.complete(&reads[0]);
     story.array.freeze_sync();
     story.complete(&copy[0]);
     // Sectors 0 to 8 of the member are chunk 0; slot 0 reads for the recovery.
-    assert_eq!(story.submit(1, READ, 0, 8)[0].slot, slot);
+    assert_eq!(story.submit(1, READ, 0, 8)[0].slot, Slot(1));
     assert_eq!(story.submit(2, READ, 16, 8)[0].slot, Slot(0));
 }

@@ -1,6 +1,7 @@
 //! An array with its outputs, for stories told step by step.
 
 use super::{ALL, config, member, request};
+use crate::admission::Admission;
 use crate::array::Array;
 use crate::config::{AdminError, ArrayConfig, MemberConfig};
 use crate::engine::{Engine, SyncAction, SyncRequest};
@@ -92,16 +93,21 @@ impl Story {
     /// Replaces a member; gives the first sync commands.
     pub(super) fn replace(&mut self, slot: u16) -> Vec<MemberCommand> {
         let new = member(self.array.size().0, 0);
-        self.replace_with(slot, new)
+        self.replace_with(slot, new, ALL)
     }
 
-    pub(super) fn replace_with(&mut self, slot: u16, new: MemberConfig) -> Vec<MemberCommand> {
+    pub(super) fn replace_with(
+        &mut self,
+        slot: u16,
+        new: MemberConfig,
+        admission: Admission,
+    ) -> Vec<MemberCommand> {
         let slot = Slot(slot);
         self.array
             .remove(self.now, slot, &mut self.out)
             .expect("not the last one");
         self.array
-            .add(self.now, slot, new, ALL, &mut self.out)
+            .add(self.now, slot, new, admission, &mut self.out)
             .expect("the slot is empty");
         self.commands()
     }

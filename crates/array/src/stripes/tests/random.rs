@@ -12,7 +12,8 @@ use crate::member::MemberState;
 use crate::request::{Event, Operation, RequestId, Slot};
 use crate::stripes::{RmwLevel, WritePolicy};
 use proptest::prelude::*;
-use raidlab_geometry::{Level, ParityLayout};
+use proptest::sample::select;
+use raidlab_geometry::{Layout, Level, ParityLayout};
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,46 +51,30 @@ pub(super) struct Plan {
 pub(super) const ROWS: u64 = 6;
 
 pub(super) fn plans() -> impl Strategy<Value = Plan> {
-    use ParityLayout as L;
-    let five = proptest::sample::select(vec![
-        L::LeftAsymmetric,
-        L::RightAsymmetric,
-        L::LeftSymmetric,
-        L::RightSymmetric,
-        L::ParityFirst,
-        L::ParityLast,
-    ]);
-    let six = proptest::sample::select(vec![
-        L::LeftAsymmetric,
-        L::RightAsymmetric,
-        L::LeftSymmetric,
-        L::RightSymmetric,
-        L::ParityFirst,
-        L::ParityLast,
-        L::RotatingZeroRestart,
-        L::RotatingNRestart,
-        L::RotatingNContinue,
-        L::LeftAsymmetric6,
-        L::RightAsymmetric6,
-        L::LeftSymmetric6,
-        L::RightSymmetric6,
-        L::ParityFirst6,
-    ]);
+    // Those that md has a number for.
+    let layouts = |level| {
+        let layouts = (0..=20).filter_map(|word| match Layout::from_md(level, word) {
+            Ok(Layout::Parity(layout)) => Some(layout),
+            _ => None,
+        });
+        select(layouts.collect::<Vec<_>>())
+    };
+    let (five, six) = (layouts(Level::Raid5), layouts(Level::Raid6));
     let shape = prop_oneof![
         (Just(Level::Raid4), five.clone(), 2_usize..6),
         (Just(Level::Raid5), five, 2_usize..7),
         (Just(Level::Raid6), six, 4_usize..9),
     ];
-    let policies = proptest::sample::select(vec![
+    let policies = select(vec![
         WritePolicy::Md3_16,
         WritePolicy::Md4_1(RmwLevel::Disabled),
         WritePolicy::Md4_1(RmwLevel::Enabled),
         WritePolicy::Md4_1(RmwLevel::Preferred),
     ]);
-    let rings = proptest::sample::select(vec![None, Some(64), Some(136), Some(512)]);
+    let rings = select(vec![None, Some(64), Some(136), Some(512)]);
     let numbers = (
-        proptest::sample::select(vec![8_u64, 16, 32]),
-        proptest::sample::select(vec![8_u64, 24, 1024]),
+        select(vec![8_u64, 16, 32]),
+        select(vec![8_u64, 24, 1024]),
         any::<u64>(),
     );
     (shape, policies, rings, numbers).prop_map(

@@ -3,24 +3,13 @@
 use super::*;
 use crate::spares::{SIZE, add, fail_and_remove};
 
-const WRITES: [Do; 12] = [
-    Do::Write(0, 4),
-    Do::Write(40, 32),
-    Do::Flush,
-    Do::Pause(300),
-    Do::Write(2, 10),
-    Do::Settle,
-    Do::Write(400, 16),
-    Do::Flush,
-    Do::Pause(11_000),
-    Do::Write(404, 2),
-    Do::Settle,
-    Do::Stop,
-];
+const WRITES: &str = "\
+    write 0 4; write 40 32; flush; pause 300; write 2 10; settle; write 400 16; flush; \
+    pause 11000; write 404 2; settle; stop";
 
 #[test]
 fn bitmap_and_dirty_mark_are_sound_at_every_cut() {
-    let cuts = cut_everywhere(Make::new(Level::Raid5, 3), &WRITES, 1);
+    let cuts = cut_everywhere(Make::new(Level::Raid5, 3), WRITES, 1);
     assert!(cuts > 80, "{cuts}");
 }
 
@@ -30,7 +19,7 @@ fn without_a_bitmap_everything_is_resynced() {
         bitmap: false,
         ..Make::new(Level::Raid5, 3)
     };
-    cut_everywhere(make, &WRITES, 2);
+    cut_everywhere(make, WRITES, 2);
 }
 
 #[test]
@@ -39,19 +28,10 @@ fn the_log_closes_the_write_hole_at_every_cut() {
         log: true,
         ..Make::new(Level::Raid5, 3)
     };
-    cut_everywhere(make, &WRITES, 3);
+    cut_everywhere(make, WRITES, 3);
 }
 
-const FAILURE: [Do; 8] = [
-    Do::Write(0, 40),
-    Do::Flush,
-    Do::Kill(1),
-    Do::Write(8, 20),
-    Do::Settle,
-    Do::Flush,
-    Do::Write(100, 4),
-    Do::Flush,
-];
+const FAILURE: &str = "write 0 40; flush; kill 1; write 8 20; settle; flush; write 100 4; flush";
 
 #[test]
 fn a_failed_member_never_comes_back_as_current() {
@@ -60,62 +40,37 @@ fn a_failed_member_never_comes_back_as_current() {
             log,
             ..Make::new(Level::Raid5, 3)
         };
-        cut_everywhere(make, &FAILURE, 4);
+        cut_everywhere(make, FAILURE, 4);
     }
 }
 
 #[test]
 fn two_failures_in_the_middle_of_a_superblock_update() {
-    let script = [
-        Do::Write(0, 40),
-        Do::Flush,
-        Do::Fail(1),
-        Do::Kill(2),
-        Do::Write(8, 20),
-        Do::Flush,
-        Do::Pause(300),
-    ];
+    let script = "write 0 40; flush; fail 1; kill 2; write 8 20; flush; pause 300";
     for log in [false, true] {
         let make = Make {
             log,
             ..Make::new(Level::Raid6, 4)
         };
-        cut_everywhere(make, &script, 5);
+        cut_everywhere(make, script, 5);
     }
 }
 
 #[test]
 fn recovery_onto_a_spare_survives_cuts() {
-    let script = [
-        Do::Write(0, 100),
-        Do::Flush,
-        Do::Fail(0),
-        Do::Pause(100),
-        Do::Write(20, 60),
-        Do::Flush,
-        Do::Pause(1000),
-    ];
+    let script = "write 0 100; flush; fail 0; pause 100; write 20 60; flush; pause 1000";
     let make = Make {
         spares: 1,
         log: true,
         ..Make::new(Level::Raid5, 3)
     };
-    cut_everywhere(make, &script, 6);
+    cut_everywhere(make, script, 6);
 }
 
 /// The same for copies; half as many sectors.
-const COPIES: [Do; 10] = [
-    Do::Write(0, 4),
-    Do::Write(40, 32),
-    Do::Flush,
-    Do::Pause(300),
-    Do::Write(2, 10),
-    Do::Flush,
-    Do::Pause(11_000),
-    Do::Write(200, 3),
-    Do::Settle,
-    Do::Stop,
-];
+const COPIES: &str = "\
+    write 0 4; write 40 32; flush; pause 300; write 2 10; flush; pause 11000; write 200 3; \
+    settle; stop";
 
 #[test]
 fn mirrors_are_sound_at_every_cut() {
@@ -124,7 +79,7 @@ fn mirrors_are_sound_at_every_cut() {
         (8, Level::Raid1, 3),
         (9, Level::Raid10, 3),
     ] {
-        cut_everywhere(Make::new(level, members), &COPIES, number);
+        cut_everywhere(Make::new(level, members), COPIES, number);
     }
 }
 
@@ -135,10 +90,7 @@ fn a_failed_copy_never_comes_back_as_current() {
         (Level::Raid1, 2, 1),
         (Level::Raid10, 4, 2),
     ] {
-        let script = FAILURE.map(|action| match action {
-            Do::Kill(_) => Do::Kill(lost),
-            action => action,
-        });
+        let script = FAILURE.replace("kill 1", &format!("kill {lost}"));
         cut_everywhere(Make::new(level, members), &script, 10);
     }
 }
@@ -149,16 +101,8 @@ fn recovery_of_a_mirror_survives_cuts() {
         spares: 1,
         ..Make::new(Level::Raid1, 2)
     };
-    let script = [
-        Do::Write(0, 100),
-        Do::Flush,
-        Do::Fail(0),
-        Do::Pause(100),
-        Do::Write(20, 60),
-        Do::Flush,
-        Do::Pause(1000),
-    ];
-    cut_everywhere(make, &script, 11);
+    let script = "write 0 100; flush; fail 0; pause 100; write 20 60; flush; pause 1000";
+    cut_everywhere(make, script, 11);
 }
 
 #[test]
@@ -168,8 +112,7 @@ fn the_two_halves_of_a_mirror_do_not_meet_again() {
         .map(|half| {
             let mut alone = disks.clone();
             alone.retain(|handle, _| *handle == half);
-            let run = |options: &mut raidlab_array::AssembleOptions| options.run_degraded = true;
-            let mut world = World::assemble(alone, false, run).unwrap();
+            let mut world = World::assemble(alone, false, run_degraded).unwrap();
             world.write(0, 8, u8::try_from(half).unwrap() + 1);
             world.flush();
             world.run_for(Nanos::from_secs(1));
@@ -177,7 +120,7 @@ fn the_two_halves_of_a_mirror_do_not_meet_again() {
         })
         .into();
     let both: BTreeMap<u16, Disk> = halves.into_iter().flatten().collect();
-    let refused = World::assemble(both, false, |options| options.run_degraded = true);
+    let refused = World::assemble(both, false, run_degraded);
     assert!(matches!(
         refused.err(),
         Some(AssembleError::SplitBrain { .. })
@@ -189,8 +132,8 @@ fn the_two_halves_of_a_mirror_do_not_meet_again() {
 /// sides one, and what the removed one was given meanwhile would be taken for the array's.
 #[test]
 fn a_removed_member_that_ran_alone_is_not_taken_for_its_successor() {
-    let run = |options: &mut raidlab_array::AssembleOptions| options.run_degraded = true;
-    let mut world = World::assemble(Make::new(Level::Raid1, 2).disks(), false, run).unwrap();
+    let mut world =
+        World::assemble(Make::new(Level::Raid1, 2).disks(), false, run_degraded).unwrap();
     world.write(0, 8, 1);
     world.flush();
     let removed = world.disks[&1].clone();
@@ -200,7 +143,7 @@ fn a_removed_member_that_ran_alone_is_not_taken_for_its_successor() {
     assert_eq!(world.array.status().health, "[UU]");
     world.write(0, 8, 2);
     world.flush();
-    let mut alone = World::assemble(BTreeMap::from([(1, removed)]), false, run).unwrap();
+    let mut alone = World::assemble(BTreeMap::from([(1, removed)]), false, run_degraded).unwrap();
     alone.write(0, 8, 3);
     alone.flush();
     alone.run_for(Nanos::from_secs(1));
@@ -208,7 +151,7 @@ fn a_removed_member_that_ran_alone_is_not_taken_for_its_successor() {
     let kept = world.disks.remove(&0).unwrap();
     let both = alone.disks.into_values().map(|disk| (1, disk));
     let both = both.chain([(0, kept)]).collect();
-    let refused = World::assemble(both, false, run).err();
+    let refused = World::assemble(both, false, run_degraded).err();
     assert!(
         matches!(refused, Some(AssembleError::SplitBrain { .. })),
         "{refused:?}"
@@ -223,9 +166,9 @@ fn an_external_bitmap_is_sound_at_every_cut() {
             ..Make::new(level, members)
         };
         let script = if level == Level::Raid5 {
-            &WRITES[..]
+            WRITES
         } else {
-            &COPIES
+            COPIES
         };
         cut_everywhere(make, script, number);
     }
@@ -235,17 +178,9 @@ fn an_external_bitmap_is_sound_at_every_cut() {
 /// filled already.
 #[test]
 fn what_was_written_during_a_recovery_is_the_same_on_all_copies() {
-    let script = [
-        Do::Write(0, 100),
-        Do::Flush,
-        Do::Fail(0),
-        Do::Write(0, 8),
-        Do::Write(240, 8),
-        Do::Write(100, 30),
-        Do::Settle,
-        Do::Write(4, 2),
-        Do::Flush,
-    ];
+    let script = "\
+        write 0 100; flush; fail 0; write 0 8; write 240 8; write 100 30; settle; write 4 2; \
+        flush";
     for (seed, level, members) in [
         (14, Level::Raid1, 2),
         (15, Level::Raid1, 3),
@@ -256,7 +191,7 @@ fn what_was_written_during_a_recovery_is_the_same_on_all_copies() {
             ..Make::new(level, members)
         };
         for seed in [seed, seed + 100] {
-            cut_each(make, &script, seed, 2);
+            cut_each(make, script, seed, 2);
         }
     }
 }
@@ -264,22 +199,9 @@ fn what_was_written_during_a_recovery_is_the_same_on_all_copies() {
 #[test]
 fn a_replacement_survives_cuts() {
     // Where a block cannot be read, copying goes block by block.
-    let script = [
-        Do::Write(0, 100),
-        Do::Flush,
-        Do::Spoil(1, 90),
-        Do::Replace(1),
-        Do::Write(20, 60),
-        Do::Settle,
-        Do::Pause(2),
-        Do::Write(0, 9),
-        Do::Write(90, 9),
-        Do::Flush,
-        Do::Pause(600),
-        Do::Write(3, 60),
-        Do::Flush,
-        Do::Pause(1000),
-    ];
+    let script = "\
+        write 0 100; flush; spoil 1 90; replace 1; write 20 60; settle; pause 2; write 0 9; \
+        write 90 9; flush; pause 600; write 3 60; flush; pause 1000";
     for (seed, level, members, log) in [
         (17, Level::Raid1, 2, false),
         (18, Level::Raid10, 4, false),
@@ -291,24 +213,15 @@ fn a_replacement_survives_cuts() {
             log,
             ..Make::new(level, members)
         };
-        cut_each(make, &script, seed, 5);
+        cut_each(make, script, seed, 5);
     }
 }
 
 #[test]
 fn the_loss_of_a_member_that_is_being_replaced_survives_cuts() {
-    let script = [
-        Do::Write(0, 100),
-        Do::Flush,
-        Do::Replace(1),
-        Do::Write(20, 60),
-        Do::Settle,
-        Do::Kill(1),
-        Do::Write(0, 30),
-        Do::Write(90, 9),
-        Do::Flush,
-        Do::Pause(1000),
-    ];
+    let script = "\
+        write 0 100; flush; replace 1; write 20 60; settle; kill 1; write 0 30; write 90 9; \
+        flush; pause 1000";
     for (seed, level, members, log) in [
         (21, Level::Raid1, 2, false),
         (22, Level::Raid10, 4, false),
@@ -319,6 +232,6 @@ fn the_loss_of_a_member_that_is_being_replaced_survives_cuts() {
             log,
             ..Make::new(level, members)
         };
-        cut_each(make, &script, seed, 5);
+        cut_each(make, script, seed, 5);
     }
 }

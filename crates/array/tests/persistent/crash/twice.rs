@@ -6,7 +6,7 @@ use super::*;
 /// command of a start without one member: the rest must still be enough, and if
 /// the member comes back, it must not be taken for one that has missed nothing.
 /// Gives the number of second cuts.
-fn cut_twice(make: &Make, script: &[Do], missing: u16, seed: u64) -> usize {
+fn cut_twice(make: &Make, script: &str, missing: u16, seed: u64) -> usize {
     let made = make.disks();
     let mut cuts = 0;
     for first in 0.. {
@@ -22,8 +22,7 @@ fn cut_twice(make: &Make, script: &[Do], missing: u16, seed: u64) -> usize {
         let away = disks.remove(&missing).unwrap();
         for second in 0.. {
             let context = format!("cuts {first} and {second}, seed {seed}");
-            let run = |options: &mut raidlab_array::AssembleOptions| options.run_degraded = true;
-            let mut world = match World::assemble(disks.clone(), make.log, run) {
+            let mut world = match World::assemble(disks.clone(), make.log, run_degraded) {
                 Ok(world) => world,
                 Err(error) => panic!("{error}: {context}"),
             };
@@ -53,7 +52,7 @@ fn a_second_crash_at_the_start_makes_no_member_stale() {
             bitmap: false,
             ..Make::new(level, 3)
         };
-        let cuts = cut_twice(&make, &[Do::Write(0, 4), Do::Settle], 1, 12);
+        let cuts = cut_twice(&make, "write 0 4; settle", 1, 12);
         assert!(cuts > 50, "{cuts}");
     }
 }
@@ -65,11 +64,6 @@ fn a_second_crash_at_the_start_leaves_the_log_in_force() {
         log: true,
         ..Make::new(Level::Raid6, 4)
     };
-    let cuts = cut_twice(
-        &make,
-        &[Do::Write(0, 4), Do::Settle, Do::Write(8, 4), Do::Settle],
-        1,
-        13,
-    );
+    let cuts = cut_twice(&make, "write 0 4; settle; write 8 4; settle", 1, 13);
     assert!(cuts > 50, "{cuts}");
 }

@@ -2,13 +2,14 @@
 
 use super::{JOB, parse};
 use crate::catalogue::LoadError;
+use crate::edited::edited;
 use crate::experiment::{Choices, Experiment, PlannedStep};
 use crate::files::Files;
 use crate::subject::Subject;
 use crate::suite::{Begin, Suite};
 use raidlab_systems::array::md::MdSpec;
 use raidlab_systems::{ArraySpec, Member};
-use raidlab_units::{Bytes, Nanos};
+use raidlab_units::{Bytes, Nanos, table};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -230,47 +231,31 @@ fn what_is_built_is_as_the_combination_says() {
     }
 }
 
+/// The changes that are mistakes.
+const MISTAKES: &str = r#"
+for = { state = "degraded" }                for = { stat = "degraded" }
+for = { state = "degraded" }                for = { state = ["whole", "broken"] }
+draw = 3                                    draw = 0
+draw = 3                                    draw = 99
+draw = 4                                    draw = 19
+members = 2\n                               members = 6\n
+members = 2\n                               members = 2\ndraw = 1\nbuild = { chunk = 3 }\n
+members = 2\n                               members = 2\nbuild = { chunks = "4k" }\n
+chunk = "{chunk}"                           chunk = "{chunk}k"
+-{chunk}-{state}                            -{state}
+matrix = { state = ["whole", "degraded"] }  matrix = { state = ["whole/ext4", "degraded"] }
+member = 1                                  member = 2
+job = "last"\n                              job = "last"\ndraw = 1\n
+job = "last"\n                              job = "last"\nround = "r"\nfor = { state = "whole" }\n
+"#;
+
 #[test]
 fn mistakes_of_a_grid_are_told_at_their_places() {
     let plain = format!("{}{JOB}", super::HEAD);
     let mut seen = String::new();
-    for (from, to) in [
-        (
-            "for = { state = \"degraded\" }",
-            "for = { stat = \"degraded\" }",
-        ),
-        (
-            "for = { state = \"degraded\" }",
-            "for = { state = [\"whole\", \"broken\"] }",
-        ),
-        ("draw = 3", "draw = 0"),
-        ("draw = 3", "draw = 99"),
-        ("draw = 4", "draw = 19"),
-        ("members = 2\n", "members = 6\n"),
-        (
-            "members = 2\n",
-            "members = 2\ndraw = 1\nbuild = { chunk = 3 }\n",
-        ),
-        (
-            "members = 2\n",
-            "members = 2\nbuild = { chunks = \"4k\" }\n",
-        ),
-        ("chunk = \"{chunk}\"", "chunk = \"{chunk}k\""),
-        ("-{chunk}-{state}", "-{state}"),
-        (
-            "matrix = { state = [\"whole\", \"degraded\"] }",
-            "matrix = { state = [\"whole/ext4\", \"degraded\"] }",
-        ),
-        ("member = 1", "member = 2"),
-        ("job = \"last\"\n", "job = \"last\"\ndraw = 1\n"),
-        (
-            "job = \"last\"\n",
-            "job = \"last\"\nround = \"r\"\nfor = { state = \"whole\" }\n",
-        ),
-    ] {
-        assert!(GRID.contains(from), "{from}");
-        let text = GRID.replacen(from, to, 1);
-        let found = match parse(&text) {
+    for [from, to] in table(MISTAKES, Some) {
+        let [from, to] = [from, to].map(|text| text.replace("\\n", "\n"));
+        let found = match parse(&edited(GRID, &from, &to)) {
             Ok(_) => "nothing is wrong".to_owned(),
             Err(error) => error.to_string(),
         };

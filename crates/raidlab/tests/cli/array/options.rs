@@ -6,16 +6,16 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 
-const MIRROR: [&str; 7] = ["create", "-l", "1", "-n", "2", "m0", "m1"];
+const MIRROR: &str = "create -l 1 -n 2 m0 m1";
 
 #[test]
 fn files_that_cannot_be_what_they_are_named_as_are_told_as_such() {
     let place = Place::new(2);
-    place.must(&MIRROR);
+    place.must(MIRROR);
     for words in [
-        &["serve", "--bitmap", "internal", "m0", "m1"][..],
-        &["assemble", "home", "--dry-run", "-b", ".", "m0", "m1"],
-        &["assemble", "home", "-b", "internal", "m0", "m1"],
+        "serve --bitmap internal m0 m1",
+        "assemble home --dry-run -b . m0 m1",
+        "assemble home -b internal m0 m1",
     ] {
         let said = place.refused(words, 3);
         assert!(said.contains("--bitmap names the file"), "{said}");
@@ -23,15 +23,15 @@ fn files_that_cannot_be_what_they_are_named_as_are_told_as_such() {
         assert!(is_named, "{said}");
     }
     for words in [
-        &["serve", "m0", "./m0"][..],
-        &["serve", "-b", "m0", "m0", "m1"],
-        &["assemble", "home", "m0", "m0"],
-        &["assemble", "home", "--dry-run", "[", "m0", "m1", "]", "m0"],
+        "serve m0 ./m0",
+        "serve -b m0 m0 m1",
+        "assemble home m0 m0",
+        "assemble home --dry-run [ m0 m1 ] m0",
     ] {
         let said = place.refused(words, 2);
         assert!(said.contains("m0 is named twice"), "{said}");
     }
-    let said = place.refused(&["serve", "--ublk=1048576", "m0", "m1"], 2);
+    let said = place.refused("serve --ublk=1048576 m0 m1", 2);
     assert!(said.contains("1048576 is not in 0..1048576"), "{said}");
 }
 
@@ -40,65 +40,56 @@ fn bytes_of_a_file_that_are_not_served_are_told() {
     let place = Place::new(0);
     let write = |bytes: usize| std::fs::write(place.path("plain"), vec![1; bytes]).expect("a file");
     write(511);
-    let said = place.refused(&["serve", "--file", "plain"], 3);
+    let said = place.refused("serve --file plain", 3);
     assert!(said.contains("no whole sector"), "{said}");
     write(1000);
     // It comes no further than to its socket.
-    let said = place.refused(&["serve", "--file", "plain", "--unix", "plain"], 1);
+    let said = place.refused("serve --file plain --unix plain", 1);
     assert!(said.contains("the last 488 bytes of plain"), "{said}");
 }
 
 #[test]
 fn an_array_that_cannot_be_larger_says_so() {
     let place = Place::new(2);
-    place.must(&MIRROR);
-    let grow = ["assemble", "home", "--dry-run", "--size", "max", "m0", "m1"];
-    assert!(place.must(&grow).contains("it keeps its size"));
+    place.must(MIRROR);
+    let grow = "assemble home --dry-run --size max m0 m1";
+    assert!(place.must(grow).contains("it keeps its size"));
     for name in ["m0", "m1"] {
         let file = OpenOptions::new().write(true).open(place.path(name));
         let file: File = file.expect("a member");
         file.set_len(2 * MEMBER_BYTES).expect("its size");
     }
-    let said = place.refused(&[&grow[..], &["--readonly"]].concat(), 3);
+    let said = place.refused(&format!("{grow} --readonly"), 3);
     assert!(said.contains("without `--size` it starts"), "{said}");
-    let said = place.must(&grow);
+    let said = place.must(grow);
     assert!(said.contains("31 MiB") && !said.contains("keeps"), "{said}");
 }
 
 #[test]
 fn a_read_policy_that_has_nothing_to_choose_from_is_told() {
     let place = Place::new(8);
-    place.must(&MIRROR);
-    place.must(&["create", "-l", "0", "-n", "2", "m2", "m3"]);
-    place.must(&["create", "-l", "1", "-n", "2", "m4", "m5"]);
-    place.must(&["create", "-l", "1", "-n", "2", "m6", "m7"]);
-    let mirrors = ["[", "m4", "m5", "]", "[", "m6", "m7", "]"];
-    place.must(&[&["create", "-l", "0", "-n", "2"], &mirrors[..]].concat());
-    let policy = ["assemble", "home", "--dry-run", "--read-policy", "md-6.9"];
-    let said = |devices: &[&str]| place.must(&[&policy, devices].concat());
+    place.must(MIRROR);
+    place.must("create -l 0 -n 2 m2 m3");
+    place.must("create -l 1 -n 2 m4 m5");
+    place.must("create -l 1 -n 2 m6 m7");
+    let mirrors = "[ m4 m5 ] [ m6 m7 ]";
+    place.must(&format!("create -l 0 -n 2 {mirrors}"));
+    let policy = "assemble home --dry-run --read-policy md-6.9";
+    let said = |devices: &str| place.must(&format!("{policy} {devices}"));
     let no_effect = "`--read-policy` has no effect";
-    assert!(said(&["m2", "m3"]).contains(no_effect));
-    assert!(!said(&["m0", "m1"]).contains(no_effect));
-    assert!(!said(&mirrors).contains(no_effect));
-    let plain = place.must(&["assemble", "home", "--dry-run", "m2", "m3"]);
+    assert!(said("m2 m3").contains(no_effect));
+    assert!(!said("m0 m1").contains(no_effect));
+    assert!(!said(mirrors).contains(no_effect));
+    let plain = place.must("assemble home --dry-run m2 m3");
     assert!(!plain.contains(no_effect), "{plain}");
 }
 
 #[test]
 fn a_dry_run_finds_the_logs_that_a_start_finds() {
     let place = Place::new(3);
-    let create = [
-        "create",
-        "-l",
-        "5",
-        "-n",
-        "3",
-        "--assume-clean",
-        "-b",
-        "internal",
-    ];
-    place.must(&[&create[..], &["m0", "m1", "m2"]].concat());
-    let server = place.serve(&["m0", "m1", "m2"]);
+    let create = "create -l 5 -n 3 --assume-clean -b internal";
+    place.must(&format!("{create} m0 m1 m2"));
+    let server = place.serve("m0 m1 m2");
     let mut client = server.client();
     client
         .write(0, &pattern(1, 1 << 20), true)
@@ -108,9 +99,9 @@ fn a_dry_run_finds_the_logs_that_a_start_finds() {
     let member = OpenOptions::new().write(true).open(place.path("m0"));
     let member = member.expect("a member");
     member.write_all_at(&[0; 4], 16 * 512).expect("a write");
-    let examined = place.refused(&["examine", "-X", "m0"], 3);
+    let examined = place.refused("examine -X m0", 3);
     assert!(examined.contains("magic"), "{examined}");
-    let said = place.must(&["assemble", "home", "--dry-run", "--run", "m0", "m1"]);
+    let said = place.must("assemble home --dry-run --run m0 m1");
     assert!(said.contains("the log has to make writes good"), "{said}");
 }
 
@@ -123,11 +114,7 @@ fn a_path_is_shown_with_its_bytes() {
         std::fs::rename(place.path(member), place.path(".").join(name)).expect("renamed");
     }
     let names = [&b"a\xfe"[..], b"a\xff"].map(OsStr::from_bytes);
-    for words in [
-        &["examine"][..],
-        &["create", "-l", "1", "-n", "2"],
-        &["examine"],
-    ] {
+    for words in ["examine", "create -l 1 -n 2", "examine"] {
         let output = place
             .command(words)
             .args(names)

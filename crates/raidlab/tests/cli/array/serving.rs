@@ -3,55 +3,55 @@
 
 use super::{Place, patiently};
 
-const MIRROR: [&str; 8] = ["create", "-l", "1", "-n", "2", "--assume-clean", "m0", "m1"];
+const MIRROR: &str = "create -l 1 -n 2 --assume-clean m0 m1";
 
 #[test]
 fn members_that_are_served_read_only_are_in_use_too() {
     let place = Place::new(2);
-    place.must(&MIRROR);
-    let [read_only, members] = [&["--readonly", "m0", "m1"][..], &["m0", "m1"]];
-    let others = |name| [&["serve", "--name", name][..], read_only].concat();
+    place.must(MIRROR);
+    let [read_only, members] = ["--readonly m0 m1", "m0 m1"];
+    let others = |name| format!("serve --name {name} {read_only}");
     let server = place.serve(members);
     let said = place.refused(&others("other"), 3);
     assert!(said.contains("m0 is in use"), "{said}");
-    place.must(&["stop", "test"]);
+    place.must("stop test");
     drop(server);
     let _server = place.serve(read_only);
     for words in [
-        &["serve", "--name", "other", "m0", "m1"][..],
-        &["zero-superblock", "m0"],
-        &["create", "-l", "1", "-n", "1", "--run", "m1"],
+        "serve --name other m0 m1",
+        "zero-superblock m0",
+        "create -l 1 -n 1 --run m1",
     ] {
         let said = place.refused(words, 3);
         assert!(said.contains("is in use"), "{words:?}: {said}");
     }
-    place.must(&["examine", "m0"]);
-    place.must(&["assemble", "other", "--dry-run", "m0", "m1"]);
+    place.must("examine m0");
+    place.must("assemble other --dry-run m0 m1");
 }
 
 #[test]
 fn a_server_that_cannot_serve_has_not_begun_with_the_array() {
     let place = Place::new(4);
-    let [first, others] = [["m0"].as_slice(), &["m1", "m2", "m3"]];
-    let create = ["create", "-l", "5", "-n", "4", "--assume-clean"];
-    place.must(&[&create[..], first, others].concat());
+    let members = "m0 m1 m2 m3";
+    let create = "create -l 5 -n 4 --assume-clean";
+    place.must(&format!("{create} {members}"));
     std::fs::write(place.path("plain"), "no socket").expect("a file");
     let long = "n".repeat(65);
-    let [unix, control] = [&["--unix", "plain"][..], &["--control", "plain"]];
+    let [unix, control] = ["--unix plain", "--control plain"];
     for doors in [
         unix,
-        &[&["--name", "test"], unix].concat(),
+        &format!("--name test {unix}"),
         control,
-        &["--tls-certificate", "nosuch", "--tls-key", "nosuch"],
-        &["--name", &long],
-        &[&["--name", ""], control].concat(),
-        &["--ublk=1048575", "--unix", "plain"],
+        "--tls-certificate nosuch --tls-key nosuch",
+        &format!("--name {long}"),
+        &format!("--name '' {control}"),
+        "--ublk=1048575 --unix plain",
     ] {
-        let words = [&["serve", "--run"], doors, others].concat();
+        let words = format!("serve --run {doors} m1 m2 m3");
         let output = place.run(&words);
         assert!(!output.status.success(), "{words:?}");
-        let dry = ["assemble", "home", "--dry-run"];
-        let said = place.must(&[&dry, first, others].concat());
+        let dry = "assemble home --dry-run";
+        let said = place.must(&format!("{dry} {members}"));
         assert!(said.contains("m0: slot 0, in sync"), "{words:?}: {said}");
     }
 }
@@ -59,18 +59,18 @@ fn a_server_that_cannot_serve_has_not_begun_with_the_array() {
 #[test]
 fn a_file_that_is_not_there_is_wrong_input_to_a_server_too() {
     let place = Place::new(2);
-    place.must(&MIRROR);
-    let tls = ["--tls-certificate", "nosuch", "--tls-key", "nosuch"];
-    let said = place.refused(&[&["serve", "--memory", "1m"], &tls[..]].concat(), 3);
+    place.must(MIRROR);
+    let tls = "--tls-certificate nosuch --tls-key nosuch";
+    let said = place.refused(&format!("serve --memory 1m {tls}"), 3);
     assert!(said.contains("name files in PEM"), "{said}");
-    let _server = place.serve(&["m0", "m1"]);
+    let _server = place.serve("m0 m1");
     for verb in ["--add", "--re-add", "--assemble"] {
-        let said = place.refused(&["manage", "test", "--fail", "m1", verb, "nosuch"], 3);
+        let said = place.refused(&format!("manage test --fail m1 {verb} nosuch"), 3);
         assert!(said.contains("cannot open nosuch"), "{said}");
         assert!(said.contains("truncate"), "{said}");
     }
     // Nothing was done before.
-    let detail = place.must(&["detail", "test"]);
+    let detail = place.must("detail test");
     assert!(detail.contains("[UU]"), "{detail}");
 }
 
@@ -93,18 +93,14 @@ fn the_names_of_arrays_do_not_meet_those_of_their_files() {
         !names.any(|name| name.to_string_lossy().ends_with(".sock"))
     });
     assert!(has_gone, "a socket is left");
-    let create = ["create", "-l", "0", "-n", "1", "--run", "-N", "nbd", "m1"];
-    place.must(&create);
-    place.must(&["create", "-l", "0", "-n", "1", "[", "m1", "]"]);
-    let said = place.must(&["assemble", "q", "[", "m1", "]"]);
+    let create = "create -l 0 -n 1 --run -N nbd m1";
+    place.must(create);
+    place.must("create -l 0 -n 1 [ m1 ]");
+    let said = place.must("assemble q [ m1 ]");
     assert!(said.contains("q.nbd-2.sock"), "{said}");
-    place.must(&["stop", "q"]);
-    let create = ["create", "-l", "0", "-n", "1", "--run", "-N", "q.nbd", "m0"];
-    for words in [
-        &create[..],
-        &["detail", "q.nbd"],
-        &["assemble", "q.nbd", "m0"],
-    ] {
+    place.must("stop q");
+    let create = "create -l 0 -n 1 --run -N q.nbd m0";
+    for words in [create, "detail q.nbd", "assemble q.nbd m0"] {
         let said = place.refused(words, 2);
         assert!(said.contains("no `.nbd` at the end"), "{said}");
     }

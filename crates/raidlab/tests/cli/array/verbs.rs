@@ -5,11 +5,10 @@ use super::{MEMBER_BYTES, Place, Server, pattern};
 use std::fs::File;
 
 /// A mirror `test` of m0 and m1, in sync, served.
-fn mirror(place: &Place, more: &[&str]) -> Server {
-    let create = ["create", "-l", "1", "-n", "2", "--assume-clean"];
-    let members = ["m0", "m1"];
-    place.must(&[&create[..], &["--name", "test"], more, &members].concat());
-    place.serve(&members)
+fn mirror(place: &Place, more: &str) -> Server {
+    let create = "create -l 1 -n 2 --assume-clean --name test";
+    place.must(&format!("{create} {more} m0 m1"));
+    place.serve("m0 m1")
 }
 
 fn length(place: &Place, name: &str) -> u64 {
@@ -22,7 +21,7 @@ fn length(place: &Place, name: &str) -> u64 {
 fn a_member_cut_short_is_failed_and_named_and_not_made_long_again() {
     for action in ["check", "write"] {
         let place = Place::new(2);
-        let server = mirror(&place, &[]);
+        let server = mirror(&place, "");
         let mut client = server.client();
         let data = pattern(1, 1 << 20);
         client.write(0, &data, true).expect("a write");
@@ -31,15 +30,15 @@ fn a_member_cut_short_is_failed_and_named_and_not_made_long_again() {
         cut.expect("m1").set_len(cut_to).expect("shorter");
         match action {
             "check" => {
-                place.must(&["manage", "test", "--action", "check"]);
-                place.must(&["wait", "test", "--seconds", "30"]);
+                place.must("manage test --action check");
+                place.must("wait test --seconds 30");
             }
             _ => client
                 .write(9 << 20, &data, true)
                 .expect("the other has it"),
         }
         place.waits_for("degraded [U_]");
-        let detail = place.must(&["detail", "test"]);
+        let detail = place.must("detail test");
         assert!(
             detail.contains("Lost : m1: it has become shorter than it was"),
             "{action}: {detail}"
@@ -52,13 +51,13 @@ fn a_member_cut_short_is_failed_and_named_and_not_made_long_again() {
 #[test]
 fn a_member_whose_file_is_deleted_is_failed_and_named() {
     let place = Place::new(2);
-    let server = mirror(&place, &[]);
+    let server = mirror(&place, "");
     let mut client = server.client();
     std::fs::remove_file(place.path("m1")).expect("it is there");
     let data = pattern(1, 1 << 20);
     client.write(0, &data, true).expect("the other has it");
     place.waits_for("degraded [U_]");
-    let detail = place.must(&["detail", "test"]);
+    let detail = place.must("detail test");
     assert!(
         detail.contains("Lost : m1: its file has been deleted"),
         "{detail}"
@@ -70,32 +69,29 @@ fn a_member_whose_file_is_deleted_is_failed_and_named() {
 fn options_that_nothing_would_come_of_are_refused() {
     let place = Place::new(3);
     let served = [
-        (&["--file", "m0", "--stale", "rebuild"][..], "--stale"),
-        (&["--file", "m0", "--control", "here"], "--control"),
-        (&["--memory", "1m", "--readonly"], "--readonly"),
-        (
-            &["--model", "wd4000fyyz", "--member-timeout", "5"],
-            "--member-timeout",
-        ),
-        (&["--null", "1m", "m0"], "[DEVICE]..."),
-        (&["--null", "1m", "--storage", "m0"], "--storage"),
-        (&["--file", "m0", "--set", "strict"], "--set"),
-        (&["m0", "m1", "--seed", "3"], "--seed"),
+        ("--file m0 --stale rebuild", "--stale"),
+        ("--file m0 --control here", "--control"),
+        ("--memory 1m --readonly", "--readonly"),
+        ("--model wd4000fyyz --member-timeout 5", "--member-timeout"),
+        ("--null 1m m0", "[DEVICE]..."),
+        ("--null 1m --storage m0", "--storage"),
+        ("--file m0 --set strict", "--set"),
+        ("m0 m1 --seed 3", "--seed"),
     ];
     for (words, option) in served {
-        let said = place.refused(&[&["serve"], words].concat(), 2);
+        let said = place.refused(&format!("serve {words}"), 2);
         assert!(
             said.contains("cannot be used with") && said.contains(option),
             "{said}"
         );
     }
     for (words, told) in [
-        (["--null", "0"], "above 0"),
-        (["--memory", "0"], "above 0"),
-        (["--connections", "0"], "0 is not in 1.."),
-        (["--member-timeout", "0"], "0 is not in 1.."),
+        ("--null 0", "above 0"),
+        ("--memory 0", "above 0"),
+        ("--connections 0", "0 is not in 1.."),
+        ("--member-timeout 0", "0 is not in 1.."),
     ] {
-        let said = place.refused(&[&["serve"], &words[..]].concat(), 2);
+        let said = place.refused(&format!("serve {words}"), 2);
         assert!(said.contains(told), "{said}");
     }
     let created = [
@@ -112,26 +108,16 @@ fn options_that_nothing_would_come_of_are_refused() {
         ("-l 1 -n 2 --dry-run m0 m0", "m0 is named twice"),
     ];
     for (words, told) in created {
-        let words: Vec<_> = std::iter::once("create").chain(words.split(' ')).collect();
-        let said = place.refused(&words, 2);
+        let said = place.refused(&format!("create {words}"), 2);
         assert!(said.contains(told), "{said}");
     }
     let planned = "create -l 1 -n 2 --bitmap-chunk 1m --dry-run m0 m1";
-    let planned = place.must(&planned.split(' ').collect::<Vec<_>>());
+    let planned = place.must(planned);
     assert!(planned.contains("a bit for 1 MiB"), "{planned}");
-    let _server = mirror(&place, &[]);
-    let said = place.refused(&["manage", "test", "--sync-speed", "0", "0"], 1);
+    let _server = mirror(&place, "");
+    let said = place.refused("manage test --sync-speed 0 0", 1);
     assert!(said.contains("no sync would end"), "{said}");
-    let words = [
-        "manage",
-        "test",
-        "--replace",
-        "m0",
-        "--with",
-        "m2",
-        "--with",
-        "m1",
-    ];
+    let words = "manage test --replace m0 --with m2 --with m1";
     let said = place.refused(&words, 2);
     assert!(
         said.contains("`--with` is given 2 times and `--replace` 1"),
@@ -143,13 +129,13 @@ fn options_that_nothing_would_come_of_are_refused() {
 #[test]
 fn a_new_array_s_bitmap_takes_no_file_that_is_in_use() {
     let place = Place::new(2);
-    let _server = mirror(&place, &[]);
+    let _server = mirror(&place, "");
     for name in ["c", "d"] {
         place.member(name);
     }
     let length = std::fs::metadata(place.path("m0")).expect("there").len();
     let words = "create --run -l 1 -n 2 --bitmap ./m0 c d";
-    let said = place.refused(&words.split(' ').collect::<Vec<_>>(), 3);
+    let said = place.refused(words, 3);
     assert!(said.contains("in use"), "{said}");
     let now = std::fs::metadata(place.path("m0")).expect("there").len();
     assert_eq!(now, length);
@@ -159,9 +145,9 @@ fn a_new_array_s_bitmap_takes_no_file_that_is_in_use() {
 #[test]
 fn all_devices_are_examined_that_can_be() {
     let place = Place::new(2);
-    place.must(&["create", "-l", "1", "-n", "2", "m0", "m1"]);
+    place.must("create -l 1 -n 2 m0 m1");
     place.member("none");
-    let words = ["examine", "none", "m1", "nosuch", "m0"];
+    let words = "examine none m1 nosuch m0";
     let output = place.command(&words).output().expect("the program");
     assert_eq!(output.status.code(), Some(3));
     let [shown, said] =
@@ -171,24 +157,24 @@ fn all_devices_are_examined_that_can_be() {
         "{shown}"
     );
     assert!(said.contains("none") && said.contains("nosuch"), "{said}");
-    let twice = place.refused(&["zero-superblock", "m0", "./m0"], 2);
+    let twice = place.refused("zero-superblock m0 ./m0", 2);
     assert!(twice.contains("named twice"), "{twice}");
 }
 
 #[test]
 fn a_device_goes_by_any_path_that_leads_to_it() {
     let place = Place::new(2);
-    let server = mirror(&place, &[]);
+    let server = mirror(&place, "");
     place.member("d");
-    place.must(&["manage", "test", "--add", "d"]);
-    place.must(&["manage", "test", "--replace", "m0", "--with", "d"]);
-    place.must(&["wait", "test", "--seconds", "30"]);
+    place.must("manage test --add d");
+    place.must("manage test --replace m0 --with d");
+    place.must("wait test --seconds 30");
     place.waits_for("clean [UU]");
     let folder = place.path("elsewhere");
     std::fs::create_dir(&folder).expect("a folder");
     std::os::unix::fs::symlink(place.path("m1"), place.path("link")).expect("a link");
-    let elsewhere = |words: &[&str]| {
-        let mut command = place.command(&[&["manage", "test"], words].concat());
+    let elsewhere = |words: &str| {
+        let mut command = place.command(&format!("manage test {words}"));
         command
             .current_dir(&folder)
             .output()
@@ -197,10 +183,10 @@ fn a_device_goes_by_any_path_that_leads_to_it() {
             .success()
     };
     // It counts as failed since it was replaced; its own word is enough.
-    assert!(elsewhere(&["--remove", "m0"]));
-    assert!(elsewhere(&["--fail", "../link"]));
+    assert!(elsewhere("--remove m0"));
+    assert!(elsewhere("--fail ../link"));
     place.waits_for("degraded [U_]");
-    let said = place.refused(&["manage", "test", "--fail", "m7"], 1);
+    let said = place.refused("manage test --fail m7", 1);
     assert!(
         said.contains("no such device: m7; there are ") && said.contains("m1"),
         "{said}"
@@ -211,17 +197,17 @@ fn a_device_goes_by_any_path_that_leads_to_it() {
 #[test]
 fn a_member_of_another_array_is_added_only_when_told_so() {
     let place = Place::new(4);
-    let other = ["create", "-l", "1", "-n", "2", "--name", "other"];
-    place.must(&[&other[..], &["m2", "m3"]].concat());
-    let server = mirror(&place, &[]);
-    let said = place.refused(&["manage", "test", "--add", "m2"], 1);
+    let other = "create -l 1 -n 2 --name other";
+    place.must(&format!("{other} m2 m3"));
+    let server = mirror(&place, "");
+    let said = place.refused("manage test --add m2", 1);
     for part in ["m2 is a member of another array", "other", "--run"] {
         assert!(said.contains(part), "{said}");
     }
-    let examined = place.must(&["examine", "m2"]);
+    let examined = place.must("examine m2");
     assert!(examined.contains(":other"), "{examined}");
-    place.must(&["manage", "test", "--add", "m2", "--run"]);
-    let examined = place.must(&["detail", "test"]);
+    place.must("manage test --add m2 --run");
+    let examined = place.must("detail test");
     assert!(examined.contains("spare"), "{examined}");
     drop(server);
 }
@@ -234,27 +220,23 @@ fn a_name_that_cannot_be_served_is_not_made() {
         let said = place.refused(&words, 2);
         assert!(said.contains("cannot be an array's name"), "{said}");
     }
-    assert!(
-        place
-            .refused(&["examine", "m0"], 3)
-            .contains("no md superblock")
-    );
+    assert!(place.refused("examine m0", 3).contains("no md superblock"));
 }
 
 #[test]
 fn a_replacement_is_given_up_by_failing_the_spare() {
     let place = Place::new(2);
-    let server = mirror(&place, &[]);
+    let server = mirror(&place, "");
     let mut client = server.client();
     let data = pattern(2, 1 << 20);
     client.write(0, &data, true).expect("a write");
     place.member("d");
-    place.must(&["manage", "test", "--sync-speed", "100", "100"]);
-    place.must(&["manage", "test", "--add", "d"]);
-    place.must(&["manage", "test", "--replace", "m0"]);
-    place.must(&["manage", "test", "--fail", "d", "--remove", "d"]);
+    place.must("manage test --sync-speed 100 100");
+    place.must("manage test --add d");
+    place.must("manage test --replace m0");
+    place.must("manage test --fail d --remove d");
     place.waits_for("clean [UU]");
-    let detail = place.must(&["detail", "test"]);
+    let detail = place.must("detail test");
     assert!(detail.contains(" m0") && !detail.contains("/d"), "{detail}");
     assert_eq!(client.read(0, 1 << 20).expect("a read"), data);
 }
@@ -263,28 +245,28 @@ fn a_replacement_is_given_up_by_failing_the_spare() {
 #[test]
 fn a_member_that_has_failed_already_is_removed_by_the_words_of_every_day() {
     let place = Place::new(3);
-    let server = mirror(&place, &["--bitmap", "none"]);
-    place.must(&["manage", "test", "--fail", "m1"]);
-    let said = place.refused(&["manage", "test", "--add", "m1"], 1);
+    let server = mirror(&place, "--bitmap none");
+    place.must("manage test --fail m1");
+    let said = place.refused("manage test --add m1", 1);
     for part in ["m1 is device 1 of the array already, faulty", "--remove"] {
         assert!(said.contains(part), "{said}");
     }
-    let back = place.refused(&["manage", "test", "--fail", "m1", "--re-add", "m1"], 1);
+    let back = place.refused("manage test --fail m1 --re-add m1", 1);
     for part in ["of the array already", "done before it: --fail ", "/m1"] {
         assert!(back.contains(part), "{back}");
     }
-    place.must(&["manage", "test", "--fail", "m1", "--remove", "m1"]);
-    let said = place.refused(&["manage", "test", "--re-add", "m1"], 1);
+    place.must("manage test --fail m1 --remove m1");
+    let said = place.refused("manage test --re-add m1", 1);
     assert!(said.contains("no bitmap says what"), "{said}");
-    place.must(&["manage", "test", "--add", "m1"]);
-    place.must(&["wait", "test", "--seconds", "30"]);
+    place.must("manage test --add m1");
+    place.must("wait test --seconds 30");
     place.waits_for("clean [UU]");
     // Another file has the name of a member by now.
     std::fs::remove_file(place.path("m0")).expect("m0");
     place.member("m0");
-    let again = ["--fail", "m0", "--remove", "m0", "--add", "m0"];
-    place.must(&[&["manage", "test"][..], &again].concat());
-    place.must(&["wait", "test", "--seconds", "30"]);
+    let again = "--fail m0 --remove m0 --add m0";
+    place.must(&format!("manage test {again}"));
+    place.must("wait test --seconds 30");
     place.waits_for("clean [UU]");
     drop(server);
 }
@@ -292,41 +274,35 @@ fn a_member_that_has_failed_already_is_removed_by_the_words_of_every_day() {
 #[test]
 fn a_replacement_is_told_as_what_it_is() {
     let place = Place::new(3);
-    let server = mirror(&place, &[]);
-    place.must(&["manage", "test", "--sync-speed", "100", "100"]);
-    place.must(&["manage", "test", "--add", "m2", "--replace", "m0"]);
+    let server = mirror(&place, "");
+    place.must("manage test --sync-speed 100 100");
+    place.must("manage test --add m2 --replace m0");
     place.waits_for("clean, recovering [UU]");
     for (words, told) in [
-        (
-            &["--replace", "m0"][..],
-            "device 0 is being replaced already",
-        ),
-        (
-            &["--replace", "m1", "--with", "m0"],
-            "device 0 is no spare that fits",
-        ),
-        (&["--action", "idle"], "a replacement is ended by `--fail`"),
+        ("--replace m0", "device 0 is being replaced already"),
+        ("--replace m1 --with m0", "device 0 is no spare that fits"),
+        ("--action idle", "a replacement is ended by `--fail`"),
     ] {
-        let said = place.refused(&[&["manage", "test"], words].concat(), 1);
+        let said = place.refused(&format!("manage test {words}"), 1);
         assert!(said.contains(told), "{said}");
     }
     // Nothing runs any more, so there is nothing to wait for.
-    place.must(&["manage", "test", "--readonly"]);
-    place.must(&["wait", "test", "--seconds", "25"]);
+    place.must("manage test --readonly");
+    place.must("wait test --seconds 25");
     drop(server);
 }
 
 #[test]
 fn an_array_that_has_lost_too_much_says_so() {
     let place = Place::new(2);
-    place.must(&["create", "-l", "0", "-n", "2", "--name", "test", "m0", "m1"]);
-    let server = place.serve(&["m0", "m1"]);
+    place.must("create -l 0 -n 2 --name test m0 m1");
+    let server = place.serve("m0 m1");
     let cut = File::options().write(true).open(place.path("m1"));
     cut.expect("m1").set_len(1 << 20).expect("shorter");
     assert!(server.client().read(0, 4 << 20).is_err());
     place.waits_for("clean, FAILED [UU]");
-    place.must(&["stop", "test"]);
-    let said = place.refused(&["assemble", "test", "m0", "m1"], 3);
+    place.must("stop test");
+    let said = place.refused("assemble test m0 m1", 3);
     assert!(said.contains("it is shorter than it was"), "{said}");
     assert_eq!(said.matches("data_size").count(), 1, "{said}");
 }
@@ -337,16 +313,16 @@ fn a_policy_without_a_log_keeps_none() {
     let place = Place::new(3);
     for (policy, version) in [("resync", "1.2"), ("bitmap", "1.1"), ("resync", "1.0")] {
         let words = format!("create -R -l 5 -n 3 -N test -k {policy} -e {version} m0 m1 m2");
-        let made = place.must(&words.split(' ').collect::<Vec<_>>());
+        let made = place.must(&words);
         assert!(!made.contains("room for the log"), "{made}");
-        let server = place.serve(&["m0", "m1", "m2"]);
-        let detail = place.must(&["detail", "test"]);
+        let server = place.serve("m0 m1 m2");
+        let detail = place.must("detail test");
         assert!(!detail.contains("Log :"), "{policy}: {detail}");
-        place.must(&["stop", "test"]);
+        place.must("stop test");
         drop(server);
     }
     let words = "create -R -l 5 -n 3 -k resync --data-offset 2M m0 m1 m2";
-    let made = place.must(&words.split(' ').collect::<Vec<_>>());
+    let made = place.must(words);
     assert!(
         made.contains("unless it is served with `--no-log`"),
         "{made}"
@@ -358,18 +334,8 @@ fn a_host_that_the_name_has_no_place_for_is_refused() {
     let place = Place::new(2);
     let long = "a".repeat(28);
     for (host, name) in [(long.as_str(), "test"), ("here", "there:test")] {
-        let words = [
-            "create",
-            "-l",
-            "1",
-            "-n",
-            "2",
-            "--homehost",
-            host,
-            "-N",
-            name,
-        ];
-        let said = place.refused(&[&words[..], &["m0", "m1"]].concat(), 2);
+        let words = format!("create -l 1 -n 2 --homehost {host} -N {name} m0 m1");
+        let said = place.refused(&words, 2);
         assert!(said.contains("at most 31 bytes, and one `:`"), "{said}");
     }
 }
@@ -379,28 +345,27 @@ fn a_host_that_the_name_has_no_place_for_is_refused() {
 fn a_log_without_room_is_refused_or_told() {
     let place = Place::new(3);
     let words = "create --dry-run -l 5 -n 3 --data-offset 100 m0 m1 m2";
-    let words: Vec<&str> = words.split(' ').collect();
-    let told = place.must(&words);
+    let told = place.must(words);
     assert!(told.contains("no room for the log"), "{told}");
-    let said = place.refused(&[&words[..], &["-k", "log"]].concat(), 2);
+    let said = place.refused(&format!("{words} -k log"), 2);
     for part in ["there is no room for the log", "`--data-offset`"] {
         assert!(said.contains(part), "{said}");
     }
-    let told = place.must(&[&words[..], &["-k", "resync"]].concat());
+    let told = place.must(&format!("{words} -k resync"));
     assert!(!told.contains("room for the log"), "{told}");
     let level_1 = "create --dry-run -l 1 -n 3 --data-offset 100 m0 m1 m2";
-    let told = place.must(&level_1.split(' ').collect::<Vec<_>>());
+    let told = place.must(level_1);
     assert!(!told.contains("room for the log"), "{told}");
 }
 
 #[test]
 fn a_damaged_member_is_shown_and_said_to_be_damaged() {
     let place = Place::new(2);
-    place.must(&["create", "-l", "1", "-n", "2", "m0", "m1"]);
+    place.must("create -l 1 -n 2 m0 m1");
     let mut bytes = std::fs::read(place.path("m0")).expect("a member");
     bytes[4096 + 32] ^= 1;
     std::fs::write(place.path("m0"), bytes).expect("a byte");
-    let output = place.run(&["examine", "m0", "m1"]);
+    let output = place.run("examine m0 m1");
     assert_eq!(output.status.code(), Some(3));
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(
@@ -411,6 +376,6 @@ fn a_damaged_member_is_shown_and_said_to_be_damaged() {
     for part in ["m0 is damaged: no array takes it", "sb_csum"] {
         assert!(said.contains(part), "{said}");
     }
-    let said = place.refused(&["examine", "--brief", "m0"], 3);
+    let said = place.refused("examine --brief m0", 3);
     assert!(said.contains("cannot examine m0"), "{said}");
 }

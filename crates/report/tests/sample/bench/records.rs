@@ -6,138 +6,85 @@ use raidlab_store::{
     AccuracyNote, CommandRecord, Finding, Observation, Operation, Scope, Severity,
 };
 
+/// A fact, with its value, its unit and its source.
+fn observation(scope: &Scope, name: impl Into<String>, told: [&str; 3]) -> Observation {
+    let [value, unit, source] = told.map(str::to_owned);
+    Observation {
+        scope: scope.clone(),
+        name: name.into(),
+        value,
+        unit,
+        source,
+    }
+}
+
 /// Facts of the machines, the arrays and some jobs.
 pub fn observations() -> Vec<Observation> {
     let mut all = Vec::new();
-    let mut add = |scope: Scope, name: String, value: &str, unit: &str, source: &str| {
-        all.push(Observation {
-            scope,
-            name,
-            value: value.to_owned(),
-            unit: unit.to_owned(),
-            source: source.to_owned(),
-        });
-    };
     for (host, release, memory) in [
         ("alpha", "6.1.0-18-amd64", "8346419200"),
         ("beta", "5.10.0-28-amd64", "4119998464"),
     ] {
-        let here = || Scope::host(host);
-        add(here(), fact::OS_RELEASE.to_owned(), release, "", "uname -r");
-        add(
-            here(),
-            fact::OS_NAME.to_owned(),
-            "Debian",
-            "",
-            "/etc/os-release",
-        );
-        add(
-            here(),
-            fact::CPU_MODEL.to_owned(),
-            "Intel(R) Xeon(R) E3-1230",
-            "",
-            "/proc/cpuinfo",
-        );
-        add(
-            here(),
-            fact::MEMORY_TOTAL_BYTES.to_owned(),
-            memory,
-            "bytes",
-            "/proc/meminfo",
-        );
-        add(here(), fact::version("fio"), "3.33", "", "fio --version");
-        add(here(), fact::version("mdadm"), "4.2", "", "mdadm --version");
+        let here = Scope::host(host);
+        let cpu = "Intel(R) Xeon(R) E3-1230";
+        all.extend([
+            observation(&here, fact::OS_RELEASE, [release, "", "uname -r"]),
+            observation(&here, fact::OS_NAME, ["Debian", "", "/etc/os-release"]),
+            observation(&here, fact::CPU_MODEL, [cpu, "", "/proc/cpuinfo"]),
+            observation(
+                &here,
+                fact::MEMORY_TOTAL_BYTES,
+                [memory, "bytes", "/proc/meminfo"],
+            ),
+            observation(&here, fact::version("fio"), ["3.33", "", "fio --version"]),
+            observation(
+                &here,
+                fact::version("mdadm"),
+                ["4.2", "", "mdadm --version"],
+            ),
+        ]);
         for device in ["sdb", "sdc"] {
-            let disk = |property| fact::disk(device, property);
-            add(
-                here(),
-                disk(disk_property::MODEL),
-                "WD4000FYYZ",
-                "",
-                "/sys/block",
-            );
-            add(
-                here(),
-                disk(disk_property::SEQUENTIAL_BYTES_PER_SECOND),
-                "171000000",
-                "bytes/s",
-                "data sheet",
-            );
+            let model = fact::disk(device, disk_property::MODEL);
+            let rate = fact::disk(device, disk_property::SEQUENTIAL_BYTES_PER_SECOND);
+            all.push(observation(&here, model, ["WD4000FYYZ", "", "/sys/block"]));
+            all.push(observation(
+                &here,
+                rate,
+                ["171000000", "bytes/s", "data sheet"],
+            ));
         }
     }
-    for column in 0..COLUMNS.len() {
-        let here = || Scope {
-            repetition: None,
-            ..experiment(column, 0)
-        };
-        add(
-            here(),
-            fact::ARRAY_LEVEL.to_owned(),
-            "raid1",
-            "",
-            "mdadm --detail",
-        );
-        add(here(), fact::member_device(0), "sdb", "", "plan");
-        add(here(), fact::member_device(1), "sdc", "", "plan");
-    }
-    let pool = || Scope {
+    let subject = |column| Scope {
         repetition: None,
-        ..experiment(2, 0)
+        ..experiment(column, 0)
     };
-    let applied = |name, what| fact::setting(name, what);
-    add(
-        pool(),
-        applied("primarycache", outcome::ASKED),
-        "metadata",
-        "",
-        "suite file",
-    );
-    add(
-        pool(),
-        applied("primarycache", outcome::FOUND),
-        "all",
-        "",
-        "zfs get",
-    );
-    add(
-        pool(),
-        applied("primarycache", outcome::APPLIED),
-        fact::FALSE,
-        "",
-        "",
-    );
-    add(
-        pool(),
-        applied("recordsize", outcome::ASKED),
-        "128K",
-        "",
-        "suite file",
-    );
-    add(
-        pool(),
-        applied("recordsize", outcome::FOUND),
-        "128K",
-        "",
-        "zfs get",
-    );
-    add(
-        pool(),
-        applied("recordsize", outcome::APPLIED),
-        fact::TRUE,
-        "",
-        "",
-    );
+    for column in 0..COLUMNS.len() {
+        let here = subject(column);
+        all.extend([
+            observation(&here, fact::ARRAY_LEVEL, ["raid1", "", "mdadm --detail"]),
+            observation(&here, fact::member_device(0), ["sdb", "", "plan"]),
+            observation(&here, fact::member_device(1), ["sdc", "", "plan"]),
+        ]);
+    }
+    let pool = subject(2);
+    for (setting, asked, found, applied) in [
+        ("primarycache", "metadata", "all", fact::FALSE),
+        ("recordsize", "128K", "128K", fact::TRUE),
+    ] {
+        for (what, told) in [
+            (outcome::ASKED, [asked, "", "suite file"]),
+            (outcome::FOUND, [found, "", "zfs get"]),
+            (outcome::APPLIED, [applied, "", ""]),
+        ] {
+            all.push(observation(&pool, fact::setting(setting, what), told));
+        }
+    }
     let cell = Scope {
         sequence: Some(2),
         ..experiment(0, 0)
     };
-    add(
-        cell,
-        fact::claim(Operation::Read, "", claim_part::VALUE),
-        "91",
-        "1/s",
-        "made up",
-    );
+    let claim = fact::claim(Operation::Read, "", claim_part::VALUE);
+    all.push(observation(&cell, claim, ["91", "1/s", "made up"]));
     all
 }
 
@@ -184,76 +131,76 @@ pub fn commands() -> Vec<CommandRecord> {
 
 /// What an audit found: one of each severity, and one on a single repetition.
 pub fn findings() -> Vec<Finding> {
-    let finding = |rule: &str, title: &str, severity, scope, op| Finding {
-        rule: rule.to_owned(),
-        title: title.to_owned(),
-        severity,
-        scope,
-        op,
-        part: String::new(),
-        evidence: String::new(),
-        effect: String::new(),
-        remedy: String::new(),
+    let finding = |severity, scope, op, told: [&str; 5]| {
+        let [rule, title, evidence, effect, remedy] = told.map(str::to_owned);
+        Finding {
+            rule,
+            title,
+            severity,
+            scope,
+            op,
+            part: String::new(),
+            evidence,
+            effect,
+            remedy,
+        }
     };
-    let bonnie = |host: &str| Scope {
-        host: host.to_owned(),
-        sequence: Some(10),
+    let bonnie = |host: &str, evidence| {
+        let scope = Scope {
+            host: host.to_owned(),
+            sequence: Some(10),
+            ..Scope::default()
+        };
+        let told = [
+            "C1",
+            "working set fits in memory",
+            evidence,
+            "reads came from memory, not from the disks",
+            "a file of at least twice the memory, or direct I/O",
+        ];
+        finding(Severity::Fatal, scope, Some(Operation::Read), told)
+    };
+    let subject = |name: &str| Scope {
+        subject: name.to_owned(),
         ..Scope::default()
     };
-    let mut cache = finding(
-        "C1",
-        "working set fits in memory",
-        Severity::Fatal,
-        bonnie("alpha"),
-        Some(Operation::Read),
-    );
-    "688 MB/s where two disks do at most 342 MB/s".clone_into(&mut cache.evidence);
-    "reads came from memory, not from the disks".clone_into(&mut cache.effect);
-    "a file of at least twice the memory, or direct I/O".clone_into(&mut cache.remedy);
-    let mut bound = cache.clone();
-    bound.scope.host = "beta".to_owned();
-    "420 MB/s where two disks do at most 342 MB/s".clone_into(&mut bound.evidence);
-    let mut setting = finding(
+    let setting = [
         "C12",
         "setting not applied",
-        Severity::Warning,
-        Scope {
-            subject: "zfs-mirror".to_owned(),
-            ..Scope::default()
-        },
-        None,
-    );
-    "primarycache: asked metadata, found all".clone_into(&mut setting.evidence);
-    "data were cached where only metadata should be".clone_into(&mut setting.effect);
-    "name the data set: zfs set primarycache=metadata POOL/NAME".clone_into(&mut setting.remedy);
-    let mut first = finding(
+        "primarycache: asked metadata, found all",
+        "data were cached where only metadata should be",
+        "name the data set: zfs set primarycache=metadata POOL/NAME",
+    ];
+    let first = [
         "A9",
         "background writes of the file system",
-        Severity::Fatal,
-        Scope {
-            sequence: Some(1),
-            repetition: Some(0),
-            ..experiment(0, 0)
-        },
-        None,
-    );
-    "31 MB written to the members in the idle second before".clone_into(&mut first.evidence);
-    "the first repetition shared the disks with ext4lazyinit".clone_into(&mut first.effect);
-    "-E lazy_itable_init=0,lazy_journal_init=0".clone_into(&mut first.remedy);
-    let mut note = finding(
+        "31 MB written to the members in the idle second before",
+        "the first repetition shared the disks with ext4lazyinit",
+        "-E lazy_itable_init=0,lazy_journal_init=0",
+    ];
+    let cell = Scope {
+        sequence: Some(1),
+        ..experiment(0, 0)
+    };
+    let bitmap = [
         "A3",
         "write-intent bitmap in force",
-        Severity::Note,
-        Scope {
-            subject: "md-raid1".to_owned(),
-            ..Scope::default()
-        },
-        Some(Operation::Write),
-    );
-    "bitmap internal".clone_into(&mut note.evidence);
-    "random writes pay for it".clone_into(&mut note.effect);
-    "say so beside the figures".clone_into(&mut note.remedy);
-    vec![cache, bound, first, setting, note]
+        "bitmap internal",
+        "random writes pay for it",
+        "say so beside the figures",
+    ];
+    vec![
+        bonnie("alpha", "688 MB/s where two disks do at most 342 MB/s"),
+        bonnie("beta", "420 MB/s where two disks do at most 342 MB/s"),
+        finding(Severity::Fatal, cell, None, first),
+        finding(Severity::Warning, subject("zfs-mirror"), None, setting),
+        finding(
+            Severity::Note,
+            subject("md-raid1"),
+            Some(Operation::Write),
+            bitmap,
+        ),
+    ]
 }
 
 /// What the audit could judge.

@@ -1,4 +1,5 @@
 use super::ArraySpec;
+use raidlab_units::table;
 use serde::Deserialize;
 
 /// What a subject's file has around it.
@@ -46,302 +47,70 @@ fn what_is_wrong_is_shown_at_its_line() {
     insta::assert_snapshot!(messages.join("\n"));
 }
 
-/// What a system says of itself: its table in a file and how many members; its name and
-/// level, what members write for each byte, data in a stripe, what the last member is
-/// for, and `first` where members are made equal first, `cow` where it copies on write.
-type Conforms = (
-    &'static str,
-    usize,
-    (&'static str, Option<&'static str>),
-    Option<f64>,
-    Option<u64>,
-    Option<&'static str>,
-    &'static str,
-);
-
-const CONFORM: [Conforms; 29] = [
-    (
-        "md]\nlevel = 'raid0'",
-        4,
-        ("md", Some("raid0")),
-        Some(1.0),
-        Some(4),
-        None,
-        "",
-    ),
-    (
-        "md]\nlevel = 'raid1'\nspares = 1",
-        3,
-        ("md", Some("raid1")),
-        Some(2.0),
-        None,
-        Some("spare"),
-        "first",
-    ),
-    (
-        "md]\nlevel = 'raid5'",
-        4,
-        ("md", Some("raid5")),
-        Some(4.0 / 3.0),
-        Some(3),
-        None,
-        "first",
-    ),
-    (
-        "md]\nlevel = 'raid6'\nassume_clean = true",
-        4,
-        ("md", Some("raid6")),
-        Some(2.0),
-        Some(2),
-        None,
-        "",
-    ),
-    (
-        "md]\nlevel = 'raid10'\nlayout = 'n3'",
-        6,
-        ("md", Some("raid10")),
-        Some(3.0),
-        None,
-        None,
-        "first",
-    ),
-    (
-        "btrfs]\ndata = 'single'",
-        4,
-        ("btrfs", Some("single")),
-        Some(1.0),
-        None,
-        None,
-        "cow",
-    ),
-    (
-        "btrfs]\ndata = 'dup'",
-        1,
-        ("btrfs", Some("dup")),
-        Some(2.0),
-        None,
-        None,
-        "cow",
-    ),
-    (
-        "btrfs]\ndata = 'raid1'",
-        4,
-        ("btrfs", Some("raid1")),
-        Some(2.0),
-        None,
-        None,
-        "cow",
-    ),
-    (
-        "btrfs]\ndata = 'raid1c3'",
-        4,
-        ("btrfs", Some("raid1c3")),
-        Some(3.0),
-        None,
-        None,
-        "cow",
-    ),
-    (
-        "btrfs]\ndata = 'raid1c4'",
-        4,
-        ("btrfs", Some("raid1c4")),
-        Some(4.0),
-        None,
-        None,
-        "cow",
-    ),
-    (
-        "btrfs]\ndata = 'raid5'\nnodatacow = true",
-        4,
-        ("btrfs", Some("raid5")),
-        Some(4.0 / 3.0),
-        None,
-        None,
-        "",
-    ),
-    (
-        "zfs]\ntopology = 'mirror'\nlog = 1",
-        3,
-        ("zfs", Some("mirror")),
-        Some(2.0),
-        None,
-        Some("log"),
-        "cow",
-    ),
-    (
-        "zfs]\ntopology = 'striped-mirrors'\ncopies = 3",
-        6,
-        ("zfs", Some("mirrors")),
-        Some(3.0),
-        None,
-        None,
-        "cow",
-    ),
-    (
-        "zfs]\ntopology = 'raidz2'\ncache = 1",
-        7,
-        ("zfs", Some("raidz2")),
-        Some(1.5),
-        None,
-        Some("cache"),
-        "cow",
-    ),
-    (
-        "zfs]\ntopology = 'stripe'",
-        2,
-        ("zfs", Some("raid0")),
-        Some(1.0),
-        None,
-        None,
-        "cow",
-    ),
-    (
-        "gmirror]",
-        3,
-        ("gmirror", Some("mirror")),
-        Some(3.0),
-        None,
-        None,
-        "",
-    ),
-    (
-        "gflash]",
-        2,
-        ("gflash", Some("mirror")),
-        Some(2.0),
-        None,
-        None,
-        "",
-    ),
-    (
-        "gstripe]",
-        2,
-        ("gstripe", Some("raid0")),
-        Some(1.0),
-        Some(2),
-        None,
-        "",
-    ),
-    (
-        "graid3]",
-        3,
-        ("graid3", Some("raid3")),
-        Some(1.5),
-        None,
-        None,
-        "",
-    ),
-    (
-        "lvm]\nlevel = 'linear'",
-        2,
-        ("lvm", Some("linear")),
-        Some(1.0),
-        None,
-        None,
-        "",
-    ),
-    (
-        "lvm]\nlevel = 'striped'",
-        2,
-        ("lvm", Some("striped")),
-        Some(1.0),
-        Some(2),
-        None,
-        "",
-    ),
-    (
-        "lvm]\nlevel = 'raid1'",
-        2,
-        ("lvm", Some("raid1")),
-        Some(2.0),
-        None,
-        None,
-        "first",
-    ),
-    (
-        "lvm]\nlevel = 'raid10'\nnosync = true",
-        4,
-        ("lvm", Some("raid10")),
-        Some(2.0),
-        None,
-        None,
-        "",
-    ),
-    (
-        "lvm]\nlevel = 'raid6'",
-        5,
-        ("lvm", Some("raid6")),
-        Some(5.0 / 3.0),
-        Some(3),
-        None,
-        "first",
-    ),
-    (
-        "lvm]\nlevel = 'linear'\ncache = { mode = 'writeback' }",
-        2,
-        ("lvm", Some("linear")),
-        None,
-        None,
-        Some("cache"),
-        "",
-    ),
-    (
-        "bcache]\nmode = 'writeback'",
-        2,
-        ("bcache", Some("single")),
-        None,
-        None,
-        Some("cache"),
-        "",
-    ),
-    (
-        "bcache]\nmode = 'writeback'\nmd = { level = 'raid1' }",
-        3,
-        ("bcache", Some("raid1")),
-        None,
-        None,
-        Some("cache"),
-        "first",
-    ),
-    (
-        "nbd]\nuri = 'nbd://h/'\nsize = '1g'",
-        1,
-        ("nbd", None),
-        None,
-        None,
-        None,
-        "",
-    ),
-    (
-        "disk]",
-        1,
-        ("disk", Some("single")),
-        Some(1.0),
-        None,
-        None,
-        "",
-    ),
-];
+/// A system in a subject's file, and how many members it has; what it says of itself: its level,
+/// what members write for each byte, data in a stripe, what the last member is for, and `first`
+/// where members are made equal first, `cow` where it copies on write.
+const CONFORM: &str = "\
+md = { level = 'raid0' }                                    4  raid0    1    4  -      -
+md = { level = 'raid1', spares = 1 }                        3  raid1    2    -  spare  first
+md = { level = 'raid5' }                                    4  raid5    4/3  3  -      first
+md = { level = 'raid6', assume_clean = true }               4  raid6    2    2  -      -
+md = { level = 'raid10', layout = 'n3' }                    6  raid10   3    -  -      first
+btrfs = { data = 'single' }                                 4  single   1    -  -      cow
+btrfs = { data = 'dup' }                                    1  dup      2    -  -      cow
+btrfs = { data = 'raid1' }                                  4  raid1    2    -  -      cow
+btrfs = { data = 'raid1c3' }                                4  raid1c3  3    -  -      cow
+btrfs = { data = 'raid1c4' }                                4  raid1c4  4    -  -      cow
+btrfs = { data = 'raid5', nodatacow = true }                4  raid5    4/3  -  -      -
+zfs = { topology = 'mirror', log = 1 }                      3  mirror   2    -  log    cow
+zfs = { topology = 'striped-mirrors', copies = 3 }          6  mirrors  3    -  -      cow
+zfs = { topology = 'raidz2', cache = 1 }                    7  raidz2   3/2  -  cache  cow
+zfs = { topology = 'stripe' }                               2  raid0    1    -  -      cow
+gmirror = {}                                                3  mirror   3    -  -      -
+gflash = {}                                                 2  mirror   2    -  -      -
+gstripe = {}                                                2  raid0    1    2  -      -
+graid3 = {}                                                 3  raid3    3/2  -  -      -
+lvm = { level = 'linear' }                                  2  linear   1    -  -      -
+lvm = { level = 'striped' }                                 2  striped  1    2  -      -
+lvm = { level = 'raid1' }                                   2  raid1    2    -  -      first
+lvm = { level = 'raid10', nosync = true }                   4  raid10   2    -  -      -
+lvm = { level = 'raid6' }                                   5  raid6    5/3  3  -      first
+lvm = { level = 'linear', cache = { mode = 'writeback' } }  2  linear   -    -  cache  -
+bcache = { mode = 'writeback' }                             2  single   -    -  cache  -
+bcache = { mode = 'writeback', md = { level = 'raid1' } }   3  raid1    -    -  cache  first
+nbd = { uri = 'nbd://h/', size = '1g' }                     1  -        -    -  -      -
+disk = {}                                                   1  single   1    -  -      -
+";
 
 #[test]
 fn every_system_says_of_itself_what_others_must_know() {
     let mut names = std::collections::BTreeSet::new();
-    for (text, count, (name, level), written, data, role, traits) in CONFORM {
-        let file: File = toml::from_str(&format!("[build.{text}\n")).expect(text);
+    for [text, count, level, written, data, role, traits] in table(CONFORM, Some) {
+        let file: File = toml::from_str(&format!("[build]\n{text}\n")).expect(text);
         let spec = file.build;
-        assert_eq!((spec.name(), spec.level()), (name, level), "{text}");
+        let name = text.split(' ').next();
+        assert_eq!(Some(spec.name()), name);
+        assert_eq!(spec.level().unwrap_or("-"), level, "{text}");
+        let count = count.parse().expect("a number");
         let found = spec.member_bytes_per_byte(count);
-        let near = found.zip(written).is_none_or(|(a, b)| (a - b).abs() < 1e-9);
-        assert!(
-            found.is_some() == written.is_some() && near,
-            "{text}: {found:?}"
-        );
-        assert_eq!(spec.data_members(count), data, "{text}");
-        assert_eq!(spec.role(count, count - 1), role, "{text}");
-        let mut said = Vec::new();
-        said.extend(spec.has_first_sync().then_some("first"));
-        said.extend(spec.copies_on_write().then_some("cow"));
-        assert_eq!(said.join(" "), traits, "{text}");
+        let near = match (found, written.split_once('/').unwrap_or((written, "1"))) {
+            (None, told) => told.0 == "-",
+            (Some(found), (bytes, of)) => {
+                let [bytes, of] = [bytes, of].map(|number| number.parse::<f64>().expect(text));
+                (found - bytes / of).abs() < 1e-9
+            }
+        };
+        assert!(near, "{text}: {found:?}");
+        let found = spec.data_members(count).map(|data| data.to_string());
+        assert_eq!(found.as_deref().unwrap_or("-"), data, "{text}");
+        assert_eq!(spec.role(count, count - 1).unwrap_or("-"), role, "{text}");
+        let said = match (spec.has_first_sync(), spec.copies_on_write()) {
+            (true, true) => "first cow",
+            (true, false) => "first",
+            (false, true) => "cow",
+            (false, false) => "-",
+        };
+        assert_eq!(said, traits, "{text}");
         assert!(!spec.title().is_empty() && !spec.runs_on().is_empty());
         assert!(
             !spec.copies_on_write() || spec.has_own_file_system(),
