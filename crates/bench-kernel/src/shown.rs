@@ -96,7 +96,7 @@ pub(crate) fn disks(
         };
         let mut config = DeviceConfig::new(model, format!("raidlab{index}"));
         config.tags = tags;
-        config.write_cache = parameters.has_volatile_cache();
+        config.write_cache = parameters.declares_write_cache();
         config.physical_block = parameters.told_sector();
         config.discard = parameters.discard.is_some();
         config.size = Some(size);
@@ -149,8 +149,8 @@ mod tests {
             // Its sectors have 4 KiB, which it does not say.
             ("wd15ears", (Rotating, 32, true, 512, false)),
             ("870evo", (Flash, 32, true, 512, true)),
-            // Protected against the loss of power.
-            ("pm883", (Flash, 32, false, 512, true)),
+            // Protected against the loss of power, of which SATA has no word.
+            ("pm883", (Flash, 32, true, 512, true)),
             ("980pro", (Nvme, 256, true, 512, true)),
             ("pm9a3", (Nvme, 256, false, 512, true)),
         ];

@@ -128,7 +128,7 @@ fn of_members(facts: &mut Facts, plan: &Plan, experiment: &Experiment) {
         let fastest = fastest.map(|point| point.bytes_per_second);
         let rotational = parameters.medium().facts().rotational;
         let rate = fastest.fold(0.0, f64::max);
-        let cache = if parameters.has_volatile_cache() {
+        let cache = if parameters.declares_write_cache() {
             "write back"
         } else {
             "write through"

@@ -215,6 +215,7 @@ pub(crate) const fn rules(host: &Host) -> MdRules {
 pub(crate) fn paths(subject: &Subject, host: &Host) -> ArrayPaths {
     let old = OldLocks {
         barrier: host.old_locks.contains(&OldLock::Barrier),
+        wake_up: host.old_locks.contains(&OldLock::WakeUp),
         direct_read: host.old_locks.contains(&OldLock::DirectRead),
         overlap: host.old_locks.contains(&OldLock::Overlap),
     };

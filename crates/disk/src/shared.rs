@@ -381,10 +381,10 @@ impl Attached {
         self.ask(|disk| disk.discard.is_some())
     }
 
-    /// Whether the disk declares a cache whose content is lost with the power.
+    /// Whether the disk says that it has a write cache, so that the host flushes it.
     #[must_use]
-    pub fn has_volatile_cache(&self) -> bool {
-        self.ask(DiskParameters::has_volatile_cache)
+    pub fn declares_write_cache(&self) -> bool {
+        self.ask(DiskParameters::declares_write_cache)
     }
 
     /// Takes a command at time `now` as [`Disk::submit`] does; a port counts sectors from the start

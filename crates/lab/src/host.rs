@@ -82,9 +82,11 @@ pub enum MdRelease {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OldLock {
-    /// RAID 1 and RAID 10 take `resync_lock` at the begin and the end of each request, and wake the
-    /// queue of the barrier.
+    /// RAID 10 takes `resync_lock` at the begin and the end of each request, and wakes the queue of
+    /// the barrier.
     Barrier,
+    /// RAID 1 wakes the queue of the barrier at the end of each request.
+    WakeUp,
     /// RAID 5 takes `device_lock` for each read past the stripe cache.
     DirectRead,
     /// RAID 5 takes the lock of the queue `wait_for_overlap` for each write.

@@ -6,8 +6,8 @@
 //! must be durable are written like any others, and then the disk's whole cache is flushed (Linux
 //! block/blk-flush.c, `blk_insert_flush`). One flush at a time is with the disk; those that come
 //! meanwhile are combined into one, which waits until no write is on its way that wants a flush
-//! itself (`blk_kick_flush`). Such a write is merged with no other one. On a disk without a
-//! volatile cache it is a write like any other.
+//! itself (`blk_kick_flush`). Such a write is merged with no other one. On a disk that declares no
+//! write cache it is a write like any other.
 //!
 //! A write for which the disk has to be flushed first comes as two commands: a flush that has
 //! [`MemberCommand::force_unit_access`], and the write. To Linux both are one request. So the next
@@ -137,10 +137,10 @@ impl Drive {
         Target::is_rotational(self.queue.disk())
     }
 
-    /// Whether the disk declares no volatile cache, so that flushes do not reach it (Linux
+    /// Whether the disk declares no write cache, so that flushes do not reach it (Linux
     /// block/blk-core.c, `submit_bio_noacct`).
     pub(crate) fn keeps_nothing(&self) -> bool {
-        !self.queue.disk().has_volatile_cache()
+        !self.queue.disk().declares_write_cache()
     }
 
     /// Whether the disk takes discards.

@@ -89,10 +89,9 @@ impl Explain {
         self.in_flight += 1;
     }
 
-    pub(crate) fn ended(&mut self, requests: usize) {
-        let requests = requests as u64;
-        self.in_flight = self.in_flight.saturating_sub(requests);
-        self.ended += requests;
+    pub(crate) const fn ended(&mut self) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.ended += 1;
     }
 
     /// Shares out the time from the last call to `now` by `counts`, which say how much
@@ -146,9 +145,9 @@ mod tests {
         counts[CONTROLLER] = 1;
         counts[MEDIUM] = 2;
         explain.pass(Nanos(350), || counts);
-        explain.ended(1);
+        explain.ended();
         explain.pass(Nanos(450), || [0; PLACES.len()]);
-        explain.ended(1);
+        explain.ended();
         explain.pass(Nanos(999), || counts);
         let found = explain.explained();
         assert_eq!(found.requests, 2);

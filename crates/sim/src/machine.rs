@@ -435,12 +435,15 @@ impl Machine {
     }
 
     fn finish(&mut self, load: &mut dyn Load) -> Result<(), SimError> {
-        if let Some(explain) = &mut self.explain {
-            explain.ended(self.finished.len());
-        }
-        for index in 0..self.finished.len() {
-            let finished = self.finished[index];
+        // What follows from an answer may itself be answered at once: the flush at the end of a job,
+        // where no disk has a cache to flush. So the list may grow meanwhile.
+        let mut index = 0;
+        while let Some(&finished) = self.finished.get(index) {
+            if let Some(explain) = &mut self.explain {
+                explain.ended();
+            }
             load.completed(self, finished.id, finished.result)?;
+            index += 1;
         }
         self.finished.clear();
         load.wake(self);

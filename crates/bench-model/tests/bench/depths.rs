@@ -56,8 +56,7 @@ fn one_disk_is_as_on_the_kernel_bench_beyond_its_tags_too() {
 
 /// Reads as on the kernel bench (`raidlab run crates/bench-model/tests/schedulers.toml --fit strict
 /// --on kernel --member-size whole`), whose guest has flash and so a clock that costs 50 ns to
-/// read, and the writes of this suite. The drive is protected against the loss of power and
-/// declares no cache, so its flushes go nowhere.
+/// read, and the writes of this suite.
 #[test]
 fn flash_is_as_on_the_kernel_bench() {
     let job = |iops: &str, words: &str| {
@@ -75,7 +74,6 @@ fio = "{words} --filesize=3g --time_based --runtime=400ms --direct=1 --randseed=
         job("8243", "--rw=randread --bs=4k"),
         job("96948", "--rw=randread --bs=4k --iodepth=32"),
         job("15426", "--rw=randwrite --bs=16k"),
-        job("15157", "--rw=randwrite --bs=16k --fsync=1"),
     ];
     let text = format!(
         r#"schema = 1

@@ -178,10 +178,13 @@ impl DiskParameters {
         self.medium.is_nvme()
     }
 
-    /// Whether acknowledged data can be lost with the power, until a flush.
+    /// Whether the disk says that it has a write cache, so that the host flushes it. An NVMe drive
+    /// says so only if the cache is lost with the power (`VWC` of Identify Controller; Linux
+    /// drivers/nvme/host/core.c, `nvme_update_ns_info_block`), but a SATA drive whenever the cache
+    /// is on (word 85 of IDENTIFY DEVICE; drivers/ata/libata-scsi.c, `ata_msense_caching`).
     #[must_use]
-    pub fn has_volatile_cache(&self) -> bool {
-        self.write_window > 0 && !self.medium.is_protected()
+    pub fn declares_write_cache(&self) -> bool {
+        self.write_window > 0 && !(self.medium.is_nvme() && self.medium.is_protected())
     }
 
     /// An angle of the platters at time zero, drawn from `random`: spindles are not synchronised.

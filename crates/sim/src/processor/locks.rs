@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 /// A lock of md, of ZFS, or of the block layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockName {
-    /// RAID 1's and RAID 10's `resync_lock`, in `wait_barrier` and `allow_barrier`.
+    /// RAID 10's `resync_lock`, in `wait_barrier` and `allow_barrier`.
     Resync,
     /// The lock of the queue in which requests wait for the barrier, in `wake_up`.
     BarrierQueue,

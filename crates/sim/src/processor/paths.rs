@@ -38,9 +38,13 @@ pub enum ArrayKind {
 /// files have for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OldLocks {
-    /// Whether each request takes `resync_lock` at its begin and its end and wakes the queue of the
-    /// barrier: RAID 1 before 4.11, RAID 10 before its seqlock.
+    /// Whether each request to a RAID 10 takes `resync_lock` at its begin and its end and wakes the
+    /// queue of the barrier: before Linux 6.1.
     pub barrier: bool,
+    /// Whether RAID 1 wakes the queue of the barrier, and so takes its lock, at the end of each
+    /// request and once more when a write was handed to the members: from 4.11, when it lost its
+    /// own `resync_lock`, to 6.5 (drivers/md/raid1.c, `_allow_barrier`, `raid1_write_request`).
+    pub wake_up: bool,
     /// Whether each read past RAID 5's stripe cache takes `device_lock`: before 5.13.
     pub direct_read: bool,
     /// Whether each write to RAID 5 takes the lock of one queue, `wait_for_overlap`: before 6.11.
@@ -126,8 +130,9 @@ impl ArrayPaths {
         }
         let mut pass = |name, hold| to.push(Part::Lock(name, hold));
         match self.kind {
-            ArrayKind::Mirror | ArrayKind::Raid10 if self.old.barrier => {
-                pass(LockName::Resync, charges.lock);
+            ArrayKind::Raid10 if self.old.barrier => pass(LockName::Resync, charges.lock),
+            ArrayKind::Mirror if self.old.wake_up && operation == Operation::Write => {
+                pass(LockName::BarrierQueue, charges.lock);
             }
             ArrayKind::Parity | ArrayKind::DoubleParity => match operation {
                 Operation::Read if self.old.direct_read => {
@@ -154,9 +159,14 @@ impl ArrayPaths {
         if self.has_parity() && operation == Operation::Read {
             to.push(Part::Lock(LockName::DirectReads, Nanos::ZERO));
         }
-        if self.old.barrier && matches!(self.kind, ArrayKind::Mirror | ArrayKind::Raid10) {
-            to.push(Part::Lock(LockName::Resync, charges.lock));
-            to.push(Part::Lock(LockName::BarrierQueue, charges.lock));
+        let mut pass = |name| to.push(Part::Lock(name, charges.lock));
+        match self.kind {
+            ArrayKind::Raid10 if self.old.barrier => {
+                pass(LockName::Resync);
+                pass(LockName::BarrierQueue);
+            }
+            ArrayKind::Mirror if self.old.wake_up => pass(LockName::BarrierQueue),
+            _ => {}
         }
         if self.maps() {
             to.push(Part::Charge(Place::Array, charges.request_end));

@@ -221,6 +221,24 @@ fn the_last_flush_belongs_to_the_job() {
     assert_eq!(plain.runtime, flushed.runtime);
 }
 
+/// Disks that keep nothing in a volatile cache answer a flush as it comes, also while the machine
+/// hands over the answer of the job's last write.
+#[test]
+fn a_last_flush_that_is_answered_at_once_ends_the_job() {
+    for depth in [1, 8] {
+        let job = JobSpec {
+            end_fsync: true,
+            ..random(Pattern::RandWrite, depth, 100)
+        };
+        let bench = Bench {
+            flash: true,
+            ..Bench::default()
+        };
+        let result = bench.machine().run(&group([job])).expect("it ends");
+        assert_eq!(result.jobs[0].writes.ios, 100);
+    }
+}
+
 /// A job of ten reads beside one that thinks for ever.
 fn unequal(stop_together: bool) -> JobGroup {
     let endless = JobSpec {

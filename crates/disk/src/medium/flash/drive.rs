@@ -152,8 +152,9 @@ impl FlashDisk {
                 let pages = flight.pages();
                 self.overhead + self.numbers.page_overhead.0 * (pages.end - pages.start)
             }
-            // With protection no command is sent: the host knows that there is nothing to flush.
-            CommandKind::Flush if self.numbers.protected => 0,
+            // To an NVMe drive with protection no command is sent: the host knows that there is
+            // nothing to flush. A SATA drive cannot tell it.
+            CommandKind::Flush if self.numbers.protected && !self.link.is_half_duplex => 0,
             CommandKind::Flush | CommandKind::Discard => self.overhead,
         };
         let event = match command.kind {

@@ -267,6 +267,31 @@ fn a_flush_of_sata_stands_alone() {
     assert_eq!(drive.inside().controller, 4);
 }
 
+/// A SATA drive has no word for what its cache survives, so Linux flushes it in any case, and the
+/// flush is a command like others. To an NVMe drive Linux sends none.
+#[test]
+fn a_sata_drive_is_flushed_though_it_is_protected() {
+    let protected = |generation| {
+        let flash = Parameters {
+            generation,
+            protected: true,
+            flush: Nanos(5 * US),
+            ..flash()
+        };
+        let rate = BytesPerSecond(4096e9);
+        let numbers = DiskParameters {
+            write_window: 8,
+            overhead_cached: Nanos(20 * US),
+            ..DiskParameters::uniform(Sectors(8 * 4096), rate, MediumParameters::Flash(flash))
+        };
+        let declares = numbers.declares_write_cache();
+        let mut disk = Disk::new(numbers, Nanos::ZERO, Stream::new(1));
+        (declares, run(&mut disk, &[(0, Write, 0, 8), (100, Flush, 0, 0)])[1])
+    };
+    assert_eq!(protected(0), (true, 125));
+    assert_eq!(protected(5), (false, 105));
+}
+
 #[test]
 fn a_part_of_a_page_is_read_before_it_is_written() {
     let ends = run(&mut disk(flash(), 8), &[(0, Write, 1, 7), (5000, Write, 0, 16), (9000, Write, 4, 8)]);
