@@ -146,7 +146,7 @@ pub struct HostAsked {
 
     /// The size of the trial's loop devices, which are used without --disk and lie on
     /// sparse files. Default: 1 GiB.
-    #[arg(long, value_name = "SIZE", conflicts_with_all = ["machines", "disks"])]
+    #[arg(long, value_name = "SIZE", conflicts_with = "disks")]
     pub trial_size: Option<String>,
 
     /// The folder for the trial's files.
@@ -154,7 +154,7 @@ pub struct HostAsked {
         long,
         value_name = "FOLDER",
         default_value = TRIAL_FOLDER,
-        conflicts_with_all = ["machines", "disks"]
+        conflicts_with = "disks"
     )]
     pub trial_folder: PathBuf,
 
