@@ -81,13 +81,21 @@ pub fn read_machines(files: &Files, path: &Path) -> Result<Vec<MachineEntry>, Ma
     let machines = read_toml::<MachineFile>(files, path)?.machine;
     let mut names = BTreeSet::new();
     for (number, machine) in (1..).zip(&machines) {
-        let name = machine.get_ref().name();
-        if !names.insert(name) {
+        let line = || Ok::<_, LoadError>(line_of(&read_text(files, path)?, machine.span().start));
+        let entry = machine.get_ref();
+        if !names.insert(entry.name()) {
             return Err(MachineFileError::Twice {
                 file: visible_path(path),
-                line: line_of(&read_text(files, path)?, machine.span().start),
+                line: line()?,
                 number,
-                name: name.to_owned(),
+                name: entry.name().to_owned(),
+            });
+        }
+        if let Some(field) = entry.idle() {
+            return Err(MachineFileError::Wrong {
+                file: visible_path(path),
+                line: line()?,
+                what: format!("machine[{number}].{field}: it does nothing on {LOCALHOST}"),
             });
         }
     }
@@ -119,6 +127,14 @@ impl MachineEntry {
     #[must_use]
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.destination)
+    }
+
+    /// A field that says how this machine is reached behind ssh, where it is not.
+    fn idle(&self) -> Option<&'static str> {
+        let fields = [("ssh", &self.ssh), ("elevate", &self.elevate)];
+        let is_local = self.destination == LOCALHOST;
+        let said = |(field, words): (_, &Vec<String>)| (!words.is_empty()).then_some(field);
+        fields.into_iter().filter(|_| is_local).find_map(said)
     }
 
     /// Connects to the machine.
@@ -162,6 +178,25 @@ mod tests {
             assert!(told.contains(&place) && told.contains(what), "{told}");
             assert!(!told.contains('\n'), "{told}");
         }
+    }
+
+    /// Nobody thinks that commands run as root which do not.
+    #[test]
+    fn what_is_for_ssh_is_refused_on_this_machine() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("machines.toml");
+        let entry = |destination: &str| {
+            format!(
+                "\n[[machine]]\ndestination = \"{destination}\"\ndisks = []\n\
+                 elevate = [\"sudo\", \"-n\"]\n"
+            )
+        };
+        fs::write(&path, entry("store1")).expect("a file");
+        read_machines(&Files::default(), &path).expect("behind ssh");
+        fs::write(&path, entry("localhost")).expect("a file");
+        let error = read_machines(&Files::default(), &path).expect_err("here");
+        let told = "machines.toml:2: machine[1].elevate: it does nothing on localhost";
+        assert!(error.to_string().ends_with(told), "{error}");
     }
 
     /// Behind one address two machines need names; without a name a machine has its

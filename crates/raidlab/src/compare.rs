@@ -6,6 +6,7 @@ use clap::Args;
 use raidlab_import::load_option;
 use raidlab_report::{Bound, RunComparison, RunData, compare};
 use raidlab_runs::notes::STORE;
+use raidlab_runs::typed::on_store;
 use raidlab_store::Store;
 use raidlab_store::output::Format;
 use raidlab_store::text::visible;
@@ -64,13 +65,23 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         wanted.filter_map(|(option, path, format)| Some((option, path.as_deref()?, format)));
     let outputs: Vec<_> = wanted.collect();
     output::check(&outputs)?;
-    let theirs = theirs.map(Store::open_existing).transpose()?;
+    let theirs = theirs.map(|path| {
+        let opened = Store::open_existing(path).map_err(Failure::from);
+        opened.map_err(|error| error.help("`--other-store FILE` names another store"))
+    });
+    let theirs = theirs.transpose()?;
     let mut runs = vec![RunData::load(&store, &arguments.base)?];
     for name in &arguments.others {
         runs.push(RunData::load(theirs.as_ref().unwrap_or(&store), name)?);
     }
+    let stores = [Some(&arguments.store), arguments.other_store.as_ref()];
+    let lists = stores.into_iter().flatten();
+    let lists: Vec<String> = lists
+        .map(|store| format!("`{}`", on_store("raidlab report --list", store)))
+        .collect();
     let comparison = compare(&runs).map_err(|error| {
-        Failure::new(Kind::Input, error).help("`raidlab report --list` lists the runs")
+        let verb = if lists.len() > 1 { "list" } else { "lists" };
+        Failure::new(Kind::Input, error).help(format!("{} {verb} the runs", lists.join(" and ")))
     })?;
     check_classes(&arguments.within, &comparison)?;
     let comparison = comparison.with_options(&runs, load_option);

@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Kind};
 use crate::run::{self, Manner};
 use clap::Args;
+use raidlab_runs::see;
 use raidlab_store::{LATEST, Store};
 
 /// Arguments of `raidlab resume`.
@@ -27,7 +28,8 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let name = &found.run.name;
     if found.run.finished.is_some() {
         let words = format!("run {name} has come to its end");
-        return Err(Failure::words(Kind::Usage, words).help("`raidlab report` shows it"));
+        let help = format!("`{}` shows it", see(name, arguments.manner.store()));
+        return Err(Failure::words(Kind::Usage, words).help(help));
     }
     run::resume(&arguments.manner, found)
 }

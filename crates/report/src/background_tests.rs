@@ -70,6 +70,27 @@ fn less_time_wins_and_what_had_not_ended_is_not_ranked() {
     ");
 }
 
+/// Who fills a member soonest need not compare members soonest.
+#[test]
+fn checks_are_no_rebuilds() {
+    let mut data = data();
+    let rows = data.measurements.iter();
+    let recoveries = rows.filter(|m| m.op == Operation::Recovery);
+    let mut checks: Vec<Measurement> = recoveries.cloned().collect();
+    for (check, minutes) in checks.iter_mut().zip([900, 30, 20]) {
+        check.op = Operation::Check;
+        check.runtime_ns = minutes * 60_000_000_000;
+    }
+    data.measurements.extend(checks);
+    let view = View::new(&data);
+    let answers = verdicts(&data, &view);
+    let answers = answers.iter().filter(|one| !one.title.contains(' '));
+    let words: Vec<String> = answers
+        .map(|one| format!("{}: {}", one.title, one.winner(&view.names)))
+        .collect();
+    assert_eq!(words, ["Rebuild: md", "Check: zfs"]);
+}
+
 #[test]
 fn jobs_are_shown_as_if_there_were_nothing_else() {
     let mut jobs = data();

@@ -350,7 +350,7 @@ fn judge(
         };
         let mut stream = stream(base.run.seed, own_base.row.head).fork("runs", run as u64);
         let sides = (side(own_base, base), side(own_other, other));
-        if let Some(comparison) = compare_sides(&sides.0, &sides.1, rate.better(), &mut stream) {
+        if let Some(comparison) = compare_sides(&sides.0, &sides.1, rate, &mut stream) {
             places.push(place);
             table.push(comparison);
         }

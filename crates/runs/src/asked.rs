@@ -137,20 +137,25 @@ pub struct HostAsked {
     pub machines: Vec<String>,
 
     /// Machines with their own disks, from a file with `[[machine]]` tables.
-    #[arg(long, value_name = "FILE.toml", conflicts_with = "machines")]
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["machines", "disks", "elevate"])]
     pub machine_file: Option<PathBuf>,
 
     /// A command to put before every command on machines behind ssh, such as `sudo -n`.
-    #[arg(long, value_name = "WORDS")]
+    #[arg(long, value_name = "WORDS", requires = "machines")]
     pub elevate: Option<String>,
 
     /// The size of the trial's loop devices, which are used without --disk and lie on
     /// sparse files. Default: 1 GiB.
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", conflicts_with = "disks")]
     pub trial_size: Option<String>,
 
     /// The folder for the trial's files.
-    #[arg(long, value_name = "FOLDER", default_value = TRIAL_FOLDER)]
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        default_value = TRIAL_FOLDER,
+        conflicts_with = "disks"
+    )]
     pub trial_folder: PathBuf,
 
     /// Use disks even if they hold file systems, arrays or partition tables that

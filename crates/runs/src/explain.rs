@@ -7,6 +7,7 @@
 use crate::asked::{Here, On};
 use crate::failure::{Failure, Kind};
 use crate::front::Front;
+use crate::kept::see;
 use crate::prepared::CannotRun;
 use crate::task::Task;
 use raidlab_bench_model::ModelBench;
@@ -74,6 +75,7 @@ pub fn explain(
     front: &'static dyn Front,
 ) -> Result<Vec<ExplainedJob>, Failure> {
     let found: RunSummary = Store::open_existing(store)?.run_by_name(run)?;
+    let shows = see(&found.run.name, store);
     let task = Task::again(found, Here::of(store.to_owned()), front)?;
     if task.on() != On::Model {
         let words = format!(
@@ -115,7 +117,8 @@ pub fn explain(
         explained.extend(watched.found);
     }
     if explained.is_empty() {
-        return Err(unknown(ready.experiments(), job, subjects));
+        let help = format!("`{shows}` shows the run with its jobs");
+        return Err(unknown(ready.experiments(), job, subjects).help(help));
     }
     Ok(explained)
 }
@@ -157,5 +160,5 @@ fn unknown(all: &[Experiment], job: &str, subjects: &[String]) -> Failure {
     } else {
         format!("the run has no job `{job}`{}", nearby(job, &jobs))
     };
-    Failure::words(Kind::Usage, words).help("`raidlab report` shows the run with its jobs")
+    Failure::words(Kind::Usage, words)
 }

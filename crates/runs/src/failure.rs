@@ -3,6 +3,7 @@
 //! Errors of the other crates stay as they are; here each gets a kind, which decides the exit code,
 //! and where one is known a remedy.
 
+use crate::typed::on_store;
 use raidlab_bench_model::presets::LoadPresetError;
 use raidlab_lab::LoadError;
 use raidlab_lab::catalogue;
@@ -352,10 +353,15 @@ impl From<StoreError> for Failure {
         }
         let remedy = match error {
             StoreError::NoRuns { .. } => {
-                "`raidlab run mirror-2015` makes one; `--store FILE` names another store"
+                "`raidlab run mirror-2015` makes one; `--store FILE` names another store".to_owned()
             }
-            StoreError::NoSuchRun { .. } => "`raidlab report --list` lists the runs",
-            _ => "`--store FILE` names another store",
+            StoreError::NoSuchRun { ref path, .. } => {
+                format!(
+                    "`{}` lists the runs",
+                    on_store("raidlab report --list", path)
+                )
+            }
+            _ => "`--store FILE` names another store".to_owned(),
         };
         Self::new(kind, error).help(remedy)
     }

@@ -2,7 +2,6 @@
 //! them and that resume the run.
 
 use crate::failure::{Failure, Kind};
-use crate::notes::STORE;
 use crate::prepared::Prepared;
 use crate::typed;
 use raidlab_lab::{BenchError, RunEnd};
@@ -115,28 +114,37 @@ struct ExperimentFailed {
     source: BenchError,
 }
 
-/// The command that shows a run.
+/// The command that shows a run. A run's name has that of its suite in it, which may be any text.
 #[must_use]
 pub fn see(run: &str, store: &Path) -> String {
-    if store == Path::new(STORE) {
-        format!("raidlab report {run}")
-    } else {
-        format!(
-            "raidlab report {run} --store {}",
-            typed::in_shell(store.as_os_str())
-        )
-    }
+    let run = typed::in_shell(run.as_ref());
+    typed::on_store(&format!("raidlab report {run}"), store)
 }
 
 /// The command that resumes a run.
 #[must_use]
 pub fn go_on(run: &str, store: &Path) -> String {
-    see(run, store).replacen("raidlab report", "raidlab resume", 1)
+    let run = typed::in_shell(run.as_ref());
+    typed::on_store(&format!("raidlab resume {run}"), store)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::kept_words;
+    use super::{go_on, kept_words, see};
+    use std::path::Path;
+
+    /// A suite's name is a stranger's where the suite is.
+    #[test]
+    fn what_is_to_be_typed_runs_nothing_else() {
+        let run = "20261121T021000Z-my $(touch x) suite";
+        let usual = Path::new("raidlab.db");
+        assert_eq!(see(run, usual), format!("raidlab report '{run}'"));
+        let other = Path::new("a b.db");
+        assert_eq!(
+            go_on(run, other),
+            format!("raidlab resume '{run}' --store 'a b.db'")
+        );
+    }
 
     #[test]
     fn rows_are_counted_against_a_plan_where_there_is_one() {

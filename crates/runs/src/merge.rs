@@ -61,7 +61,8 @@ pub struct Merged {
     pub missing: Vec<Shard>,
     run: RunId,
     ended: String,
-    _lock: Lock,
+    /// Held until the run has been audited and finished.
+    _lock: Option<Lock>,
 }
 
 /// A shard's file and what it says about itself.
@@ -120,13 +121,22 @@ pub fn merge(asked: &Merge, front: &dyn Front) -> Result<Merged, Failure> {
     if let Some(words) = looked.unlike_processors() {
         front.say(&format!("warning: {words}"));
     }
+    // Only who has the lock knows that nobody else begins the store meanwhile.
+    let lock = lock_store(&asked.store)?;
     let begins = !asked.store.exists();
-    let merged = looked.write(asked, missing);
-    if merged.is_err() && begins {
-        // The file holds no run, and may be large where the disk is full.
-        remove_database(&asked.store);
+    match looked.write(asked, missing) {
+        Ok(merged) => Ok(Merged {
+            _lock: Some(lock),
+            ..merged
+        }),
+        Err(failure) => {
+            if begins {
+                // The file holds no run, and may be large where the disk is full.
+                remove_database(&asked.store);
+            }
+            Err(failure)
+        }
     }
-    merged
 }
 
 /// Opens a shard's file for a look.
@@ -177,9 +187,7 @@ impl Looked {
     /// Checks that the plan that was named is that of the shards.
     fn check_plan(&self, plan: Option<&Path>) -> Result<(), Failure> {
         let Some(path) = plan else { return Ok(()) };
-        let asked = Asked::of(&path.to_string_lossy());
-        let plan = planned::from_file(&asked)?;
-        let hash = plan.map(|plan| plan.sha256()).transpose()?;
+        let hash = (planned::in_file(path)?.map(|plan| plan.sha256())).transpose()?;
         if hash.as_ref() == Some(&self.first.run.plan_hash) {
             return Ok(());
         }
@@ -216,6 +224,7 @@ impl Looked {
         match self.files.get(&index) {
             Some((other, true)) if whole => compare(&store, &found, other)?,
             Some((_, true)) => {}
+            Some((other, false)) if !whole && !has_more(&store, &found, other)? => {}
             _ => {
                 self.files.insert(index, (found.path, whole));
             }
@@ -311,19 +320,10 @@ impl Looked {
             let plan = typed::in_shell(plan.as_os_str());
             return format!("raidlab run {plan} --shard {shard} --store {file}");
         }
-        let own = self.first.shard.to_string();
         let line = &self.first.run.command_line;
-        let line = line.replace(&format!("--shard {own}"), &format!("--shard {shard}"));
-        let line = line.replace(&format!("--shard={own}"), &format!("--shard={shard}"));
-        let mut words = typed::words(&line);
-        let alone = words.iter().position(|word| *word == "--store");
-        let joined = format!("--store={file}");
-        let is_store = |word: &str| word.trim_start_matches(['$', '\'']).starts_with("--store=");
-        if let Some(word) = alone.and_then(|place| words.get_mut(place + 1)) {
-            *word = &file;
-        } else if let Some(word) = words.iter_mut().find(|word| is_store(word)) {
-            *word = &joined;
-        }
+        let mut words: Vec<String> = typed::words(line).into_iter().map(str::to_owned).collect();
+        set_option(&mut words, "--shard", &shard.to_string());
+        set_option(&mut words, "--store", &file);
         words.join(" ")
     }
 
@@ -359,11 +359,13 @@ impl Looked {
             ..self.first.kept.clone()
         };
         let mut store = Store::open(&asked.store)?;
-        let lock = lock_store(&asked.store)?;
         let mut merging = store.merge(&mut run, &kept, &self.notes)?;
         for (path, _) in self.files.values() {
             let (shard, found) = looked_at(path)?;
-            merging.add(&shard, found.id)?;
+            merging.add(&shard, found.id).map_err(|error| match error {
+                error @ StoreError::CellExists { .. } => Failure::input(error).help(AGAIN),
+                error => error.into(),
+            })?;
         }
         let id = merging.finish()?;
         let ended: BTreeSet<u32> = store.ended_experiments(id)?.into_iter().collect();
@@ -401,9 +403,34 @@ impl Looked {
             },
             run: id,
             ended: self.ended,
-            _lock: lock,
+            _lock: None,
         })
     }
+}
+
+/// Sets an option among the words of a command line, `--option VALUE` or `--option=VALUE`, or adds
+/// it.
+fn set_option(words: &mut Vec<String>, option: &str, value: &str) {
+    let begin = format!("{option}=");
+    // A word that is no UTF-8, or has blanks, is quoted as a whole.
+    let joined = |word: &String| word.trim_start_matches(['$', '\'']).starts_with(&begin);
+    if let Some(place) = words.iter().position(|word| word == option) {
+        words.splice(place + 1..words.len().min(place + 2), [value.to_owned()]);
+    } else if let Some(word) = words.iter_mut().find(|word| joined(word)) {
+        *word = begin + value;
+    } else {
+        words.extend([option.to_owned(), value.to_owned()]);
+    }
+}
+
+/// Whether an unfinished shard has more experiments than another file of it.
+fn has_more(store: &Store, found: &Found, other: &Path) -> Result<bool, Failure> {
+    let (its, at) = looked_at(other)?;
+    let (own, theirs) = (
+        store.ended_experiments(found.id)?,
+        its.ended_experiments(at.id)?,
+    );
+    Ok(own.len() > theirs.len())
 }
 
 /// Checks that two files of one shard say the same.

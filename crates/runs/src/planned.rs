@@ -11,6 +11,7 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, ReadCache};
 use raidlab_lab::plan::{Listed, PLAN_SCHEMA, PlanError, sha256_of};
 use raidlab_lab::{Files, Plan, files};
+use raidlab_store::text::visible_path;
 use raidlab_store::{RunSummary, Store};
 use raidlab_units::{hexadecimal, text_of};
 use std::fs::File;
@@ -46,11 +47,9 @@ pub fn of(
 /// # Errors
 /// When the plan cannot be read, or other things are asked for beside it.
 pub fn from_file(asked: &Asked) -> Result<Option<Plan<Asked>>, Failure> {
-    let path = Path::new(&asked.suite);
-    if path.extension().is_none_or(|extension| extension != "json") {
+    let Some(plan) = in_file(Path::new(&asked.suite))? else {
         return Ok(None);
-    }
-    let plan = read(&asked.suite, &text(path)?)?;
+    };
     let beside = asked.options();
     if !beside.is_empty() {
         let words = format!(
@@ -61,8 +60,21 @@ pub fn from_file(asked: &Asked) -> Result<Option<Plan<Asked>>, Failure> {
         return Err(Failure::words(Kind::Usage, words)
             .help("leave it out, or plan the suite again with it: `--plan-only`"));
     }
+    Ok(Some(plan))
+}
+
+/// The plan in a file; `None` if the file's name is not that of a plan.
+///
+/// # Errors
+/// When the plan cannot be read, or is one for real machines.
+pub fn in_file(path: &Path) -> Result<Option<Plan<Asked>>, Failure> {
+    if path.extension().is_none_or(|extension| extension != "json") {
+        return Ok(None);
+    }
+    let name = visible_path(path);
+    let plan = read(&name, &text(path)?)?;
     if plan.asked.on == On::Host {
-        let words = format!("{} is a plan for real machines", asked.suite);
+        let words = format!("{name} is a plan for real machines");
         return Err(Failure::words(Kind::Input, words)
             .help("such a plan is made where it is run: `raidlab run SUITE --on host`"));
     }
@@ -71,7 +83,7 @@ pub fn from_file(asked: &Asked) -> Result<Option<Plan<Asked>>, Failure> {
 
 fn text(path: &Path) -> Result<String, Failure> {
     #[derive(Debug, thiserror::Error)]
-    #[error("cannot read the plan {}", .0.display())]
+    #[error("cannot read the plan {}", visible_path(.0))]
     struct ReadError(PathBuf, #[source] io::Error);
 
     let read = || -> io::Result<String> {
@@ -111,8 +123,8 @@ pub fn read(name: &str, text: &str) -> Result<Plan<Asked>, Failure> {
     })
 }
 
-/// The plan that a store keeps of a run, with a message about every file of it that
-/// has changed since.
+/// The plan that a store keeps of a run, with a message about every file of it that is not the
+/// present one.
 ///
 /// # Errors
 /// When the run has no plan, or one of another version.
@@ -133,14 +145,12 @@ pub(crate) fn from_store(
     for (file, text) in &plan.files {
         let now = now(file);
         if now.as_ref() != Some(text) {
-            let is = if now.is_some() {
-                "is another one now"
-            } else {
-                "is gone"
+            // The run may have been planned in another folder, or on another machine.
+            let is = match now {
+                Some(_) => "is another one now",
+                None => "is not here",
             };
-            front.say(&format!(
-                "{file} {is}: the run goes on with what it was planned with"
-            ));
+            front.say(&format!("{file} {is}: the run's own copy of it is used"));
         }
     }
     Ok(plan)
@@ -150,7 +160,10 @@ pub(crate) fn from_store(
 fn now(file: &str) -> Option<String> {
     match files::as_built_in(file) {
         Some((folder, name)) => raidlab_data::text(folder, name).map(str::to_owned),
-        None => std::fs::read_to_string(file).ok(),
+        // The name may be a stranger's: a pipe would wait, and a device has no end.
+        None => (std::fs::metadata(file).is_ok_and(|found| found.is_file()))
+            .then(|| std::fs::read_to_string(file).ok())
+            .flatten(),
     }
 }
 

@@ -16,6 +16,7 @@ use raidlab_lab::{
     plan::Listed, run_suite,
 };
 use raidlab_shell::{Lock, LockError, lock_file};
+use raidlab_store::output::OutputError;
 use raidlab_store::{RunId, RunSummary, Shard, Store};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -40,8 +41,17 @@ impl Task {
     /// The task of resuming a run that did not finish.
     ///
     /// # Errors
-    /// When the run has no plan that can be resumed.
+    /// When the run has no plan that can be resumed, or is a shard, which is started again instead.
     pub fn resume(run: RunSummary, here: Here, front: &'static dyn Front) -> Result<Self, Failure> {
+        let kept = Store::open_existing(&here.store)?.plan(run.id)?;
+        if let Some(shard) = kept.and_then(|kept| kept.shard) {
+            let words = format!("run {} is only shard {shard} of a run", run.run.name);
+            let help = format!(
+                "the shard goes on as it was begun: `{}`",
+                run.run.command_line
+            );
+            return Err(Failure::words(Kind::Usage, words).help(help));
+        }
         let plan = planned::from_store(&here.store, &run, front)?;
         Self::of_plan(plan, Some(run), here, front)
     }
@@ -413,6 +423,12 @@ pub fn lock_store(store: &Path) -> Result<Lock, Failure> {
         true => std::fs::canonicalize(store).unwrap_or_else(|_| store.to_owned()),
         false => store.to_owned(),
     };
+    let folder = store
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    if folder.is_some_and(|folder| !folder.is_dir()) {
+        return Err(OutputError::NoFolder { path: store }.into());
+    }
     let mut path = store.into_os_string();
     path.push(".lock");
     lock_file(Path::new(&path), &holder()).map_err(|error| match error {

@@ -38,7 +38,7 @@ const THE_FOLDER: &str = "name the folder that `raidlab run --shard` writes into
 /// # Errors
 /// When there are no shards, they are of several runs, or the folder cannot be read.
 pub fn status(folder: &Path) -> Result<Vec<(Shard, State)>, Failure> {
-    if let Some(states) = states(folder)? {
+    if let Some(states) = states(folder, None)? {
         return Ok(states);
     }
     // The shards were submitted, and none has begun.
@@ -53,8 +53,12 @@ pub fn status(folder: &Path) -> Result<Vec<(Shard, State)>, Failure> {
     })
 }
 
-/// Returns the states as [`status()`] does; `None` where there is no file of any shard.
-pub(crate) fn states(folder: &Path) -> Result<Option<Vec<(Shard, State)>>, Failure> {
+/// Returns the states as [`status()`] does; `None` where there is no file of any shard. `plan`: the
+/// SHA-256 of the plan that whole shards are to be of.
+pub(crate) fn states(
+    folder: &Path,
+    plan: Option<&str>,
+) -> Result<Option<Vec<(Shard, State)>>, Failure> {
     let unreadable = |error| Failure::read_file(folder, error).help(THE_FOLDER);
     let mut states = BTreeMap::new();
     let mut count: Option<NonZero<u32>> = None;
@@ -73,14 +77,14 @@ pub(crate) fn states(folder: &Path) -> Result<Option<Vec<(Shard, State)>>, Failu
             return Err(Failure::words(Kind::Input, words).help("give each run a folder"));
         }
         let state = match whole {
-            true => look(&path, shard),
+            true => look(&path, shard, plan),
             false => match path.metadata().and_then(|file| file.modified()) {
                 Ok(time) => {
                     State::Begun(SystemTime::now().duration_since(time).unwrap_or_default())
                 }
                 // The shard has finished meanwhile, and its file has its name by now.
                 Err(error) if error.kind() == ErrorKind::NotFound => match whole_one(&path) {
-                    Some(whole) => look(&whole, shard),
+                    Some(whole) => look(&whole, shard, plan),
                     None => continue,
                 },
                 Err(error) => return Err(unreadable(error)),
@@ -127,8 +131,8 @@ fn named(path: &Path) -> Option<(Shard, bool)> {
     Some((shard, whole))
 }
 
-/// The state of a file that has the name of a whole shard.
-fn look(path: &Path, shard: Shard) -> State {
+/// The state of a file that has the name of a whole shard; `plan`: as of [`states()`].
+fn look(path: &Path, shard: Shard, plan: Option<&str>) -> State {
     let read = || -> Result<Option<State>, StoreError> {
         let store = Store::open_to_read(path)?;
         for found in store.runs()? {
@@ -138,6 +142,9 @@ fn look(path: &Path, shard: Shard) -> State {
                     return Ok(Some(State::Broken(
                         Refused::Damaged(path.to_owned(), shard).to_string(),
                     )));
+                }
+                if plan.is_some_and(|plan| found.run.plan_hash != plan) {
+                    return Ok(Some(State::Broken("it is of another plan".to_owned())));
                 }
                 let experiments = store.ended_experiments(found.id)?.len();
                 return Ok(Some(State::Whole(experiments, end)));

@@ -11,7 +11,7 @@
 mod profile;
 mod slurm;
 
-use crate::asked::{Asked, On};
+use crate::asked::On;
 use crate::failure::{Failure, Kind};
 use crate::notes::STORE;
 use crate::planned;
@@ -22,9 +22,9 @@ use crate::typed::in_shell;
 use clap::Args;
 use profile::Profile;
 use raidlab_shell::{Command, Lock, LockError, Target, lock_file};
-use raidlab_store::Shard;
-use raidlab_store::output::{Format, write};
+use raidlab_store::output::{Format, check_writable, write};
 use raidlab_store::text::visible_path;
+use raidlab_store::{Shard, Store};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
@@ -74,8 +74,7 @@ pub struct Scripts {
 /// When the plan or the profile is wrong, a file is in the way, or tasks of an earlier
 /// submission have not come to their end.
 pub fn scripts(asked: &Submit, target: &dyn Target) -> Result<Option<Scripts>, Failure> {
-    let named = Asked::of(&asked.plan.to_string_lossy());
-    let Some(plan) = planned::from_file(&named)? else {
+    let Some(plan) = planned::in_file(&asked.plan)? else {
         let words = format!("{} is no plan", visible_path(&asked.plan));
         let help = "`raidlab run SUITE --plan-only plan.json` writes one";
         return Err(Failure::words(Kind::Usage, words).help(help));
@@ -89,8 +88,11 @@ pub fn scripts(asked: &Submit, target: &dyn Target) -> Result<Option<Scripts>, F
     let folder = absolute(&asked.folder)?;
     slurm::check_folder(&folder)?;
     std::fs::create_dir_all(&folder).map_err(|error| Failure::write_file(&folder, error))?;
+    // The merge would be refused only when all shards are whole.
+    Store::check_place(&asked.store)?;
+    check_writable(&asked.store, Format::Store)?;
     let lock = lock(&folder)?;
-    let missing = missing(asked, &folder)?;
+    let missing = missing(asked, &folder, &plan.sha256()?)?;
     under_way(&folder, target)?;
     if missing.is_empty() {
         return Ok(None);
@@ -189,11 +191,11 @@ fn lock(folder: &Path) -> Result<Lock, Failure> {
     })
 }
 
-/// The shards that are not whole.
-fn missing(asked: &Submit, folder: &Path) -> Result<Vec<Shard>, Failure> {
+/// The shards that are not whole; `plan`: the SHA-256 of the plan that all are of.
+fn missing(asked: &Submit, folder: &Path, plan: &str) -> Result<Vec<Shard>, Failure> {
     let count = asked.shards;
     let all = (0..count.get()).filter_map(|index| Shard::new(index, count));
-    let Some(found) = states(folder)? else {
+    let Some(found) = states(folder, Some(plan))? else {
         return Ok(all.collect());
     };
     let mut missing = Vec::new();

@@ -1,9 +1,11 @@
 //! The command line as text, for a shell to repeat it. An argument may hold any bytes but NUL; one
 //! that is no UTF-8 is written as `$'\xff'`.
 
+use crate::notes::STORE;
 use raidlab_shell::Command;
 use std::ffi::OsStr;
 use std::fmt::Write;
+use std::path::Path;
 
 /// The command line of this program.
 pub fn command_line() -> String {
@@ -19,6 +21,15 @@ pub fn in_shell(word: &OsStr) -> String {
         Some(text) => Command::reads(text, [""; 0]).to_string(),
         None => dollar_quoted(word),
     }
+}
+
+/// A command on a store; the usual store need not be named.
+#[must_use]
+pub fn on_store(command: &str, store: &Path) -> String {
+    if store == Path::new(STORE) {
+        return command.to_owned();
+    }
+    format!("{command} --store {}", in_shell(store.as_os_str()))
 }
 
 /// The words of such a command line, as they are written; blanks within quotes do

@@ -7,9 +7,11 @@ use crate::sample::usable;
 /// The direction in which a figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// More is better: rates such as IOPS and bytes per second.
+    /// More is better: rates such as IOPS and bytes per second. More is called faster.
     MoreIsBetter,
-    /// Less is better: latencies and durations.
+    /// More is better, and is called higher: shares.
+    HigherIsBetter,
+    /// Less is better, and more is called higher: latencies and durations.
     LessIsBetter,
 }
 

@@ -197,7 +197,7 @@ fn decide(ratio: f64, interval: Interval, margin: f64, direction: Direction) -> 
         let why = CannotTell::NearMargin { interval };
         return Verdict::CannotTell { why };
     }
-    if (interval.low > 1.0) == (direction == Direction::MoreIsBetter) {
+    if (interval.low > 1.0) == (direction != Direction::LessIsBetter) {
         Verdict::Better { ratio, interval }
     } else {
         Verdict::Worse { ratio, interval }

@@ -83,15 +83,15 @@ fn word(ratio: f64, direction: Direction) -> &'static str {
     match (direction, ratio >= 1.0) {
         (Direction::MoreIsBetter, true) => "faster",
         (Direction::MoreIsBetter, false) => "slower",
-        (Direction::LessIsBetter, true) => "higher",
-        (Direction::LessIsBetter, false) => "lower",
+        (Direction::LessIsBetter | Direction::HigherIsBetter, true) => "higher",
+        (Direction::LessIsBetter | Direction::HigherIsBetter, false) => "lower",
     }
 }
 
 fn as_word(direction: Direction) -> &'static str {
     match direction {
         Direction::MoreIsBetter => "as fast",
-        Direction::LessIsBetter => "as high",
+        Direction::LessIsBetter | Direction::HigherIsBetter => "as high",
     }
 }
 

@@ -106,9 +106,14 @@ impl Store {
             let path = path.to_owned();
             return Err(StoreError::Missing { path });
         }
-        match Self::open(path) {
-            Err(StoreError::Unwritable { .. }) if path.is_file() => Self::open_unwritable(path),
-            opened => opened,
+        Self::open(path).or_else(|error| Self::open_anyway(path, error))
+    }
+
+    /// Opens a store of which `SQLite` says that it cannot be written to.
+    fn open_anyway(path: &Path, error: StoreError) -> Result<Self, StoreError> {
+        match error {
+            StoreError::Unwritable { .. } if path.is_file() => Self::open_unwritable(path),
+            error => Err(error),
         }
     }
 
@@ -122,7 +127,10 @@ impl Store {
     /// # Errors
     /// As [`Store::open_existing`], and where the store is of an older version.
     pub fn open_to_read(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Self::opened(path.as_ref(), schema::open_to_read)
+        let path = path.as_ref();
+        let opened = Self::opened(path, schema::open_to_read);
+        // `SQLite` makes files beside a store that was once open for writing, also to read it.
+        opened.or_else(|error| Self::open_anyway(path, error))
     }
 
     /// Closes the store and renames its file, once all of it is on the disk: under the new name it

@@ -7,6 +7,8 @@ mod array;
 #[path = "../../../serve/tests/client/mod.rs"]
 #[expect(dead_code, reason = "other crates' tests share it")]
 mod client;
+#[cfg(target_os = "linux")]
+mod clusters;
 mod explain;
 mod faults;
 mod foreign;

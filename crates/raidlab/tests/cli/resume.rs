@@ -295,7 +295,7 @@ fn what_a_run_was_planned_with_decides_and_the_difference_is_said() {
     ] {
         assert!(ran.stderr.contains(said), "{}", ran.stderr);
     }
-    for said in ["subject.toml is gone", "job.fio is gone"] {
+    for said in ["subject.toml is not here", "job.fio is not here"] {
         assert!(ran.stderr.contains(said), "{}", ran.stderr);
     }
     assert!(!ran.stderr.contains("built in"), "{}", ran.stderr);

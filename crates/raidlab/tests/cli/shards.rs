@@ -113,7 +113,7 @@ fn shards_killed_at_any_moment_and_started_again_give_the_same() {
 }
 
 /// Makes a shard's file what another machine would have written.
-fn edit(path: &Path, sql: &str) {
+pub fn edit(path: &Path, sql: &str) {
     let store = Connection::open(path).expect("a store");
     store.execute_batch(sql).expect("it can be written");
     drop(store);

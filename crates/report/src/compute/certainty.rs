@@ -77,12 +77,14 @@ impl Side {
 pub(crate) fn compare(
     base: &Side,
     other: &Side,
-    better: Better,
+    rate: Rate,
     stream: &mut Stream,
 ) -> Option<Comparison> {
-    let question = Question::new(match better {
-        Better::More => Direction::MoreIsBetter,
-        Better::Less => Direction::LessIsBetter,
+    let question = Question::new(match (rate, rate.better()) {
+        // Who keeps more of its rate need not be faster.
+        (Rate::Percent, _) => Direction::HigherIsBetter,
+        (_, Better::More) => Direction::MoreIsBetter,
+        (_, Better::Less) => Direction::LessIsBetter,
     });
     let above_zero = |side: &Side| side.values.iter().all(|value| *value > 0.0);
     if !above_zero(base) || !above_zero(other) {
@@ -141,6 +143,7 @@ fn of_series(rate: Rate, m: &Measurement, series: &[Series]) -> Option<Measured>
 #[cfg(test)]
 mod tests {
     use super::{Rate, Side, compare, names, stream_of};
+    use crate::compute::fold::stream;
     use crate::compute::view::View;
     use crate::data::RunData;
     use crate::sample;
@@ -151,7 +154,7 @@ mod tests {
         let row = &view.rows[row];
         let side = |column| Side::of_row(row, column, &data.series);
         let mut stream = stream_of(data.run.seed, row);
-        let found = compare(&side(base), &side(other), row.rate.better(), &mut stream);
+        let found = compare(&side(base), &side(other), row.rate, &mut stream);
         found.map_or_else(String::new, |found| found.to_string())
     }
 
@@ -188,6 +191,23 @@ mod tests {
             .map(|row| row.repetitions[0][0].0.iops.ln())
             .sum();
         assert!((side.values[0] - (firsts / rows.len() as f64).exp()).abs() < 1e-9);
+    }
+
+    /// Who keeps more of its rate during a rebuild is not faster for that.
+    #[test]
+    fn a_share_is_higher_and_a_rate_is_faster() {
+        let side = |percent: f64| Side {
+            values: [0.0, 1.0, 2.0].map(|more| percent + more).to_vec(),
+            series: None,
+        };
+        let words = |rate| {
+            let row = sample::cell("md", 0);
+            let found = compare(&side(50.0), &side(90.0), rate, &mut stream(2, &row));
+            found.expect("figures").to_string()
+        };
+        assert!(words(Rate::Percent).contains(" % higher ("));
+        assert!(words(Rate::Iops).contains(" % faster ("));
+        assert!(words(Rate::Seconds).contains(" % higher ("));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::view::{Row, View};
 use crate::data::RunData;
 use crate::format::{list, list_of_many, signed_percent};
 use raidlab_statistics::{Comparison, Correction, Verdict as Answer, correct_table};
+use raidlab_store::Operation;
 use raidlab_units::{distinct, grouped};
 
 /// The number of rows up to which they are listed by name.
@@ -94,7 +95,7 @@ fn capitalised(words: &str) -> String {
 pub(crate) fn verdicts(data: &RunData, view: &View<'_>) -> Vec<Verdict> {
     let classes = view.classes().into_iter();
     let mut found: Vec<Verdict> = classes
-        .flat_map(|class| [true, false].map(|of_jobs| verdict(data, view, class, of_jobs)))
+        .flat_map(|class| Work::ALL.map(|work| verdict(data, view, class, work)))
         .flatten()
         .collect();
     // Every class is one more chance of a false winner.
@@ -108,15 +109,38 @@ pub(crate) fn verdicts(data: &RunData, view: &View<'_>) -> Vec<Verdict> {
     found
 }
 
-/// A class's rows that can be compared, those of jobs or those of background work, and those that
-/// cannot because the audit struck out figures in them; where every row has such figures, all rows
-/// stay and the subjects concerned are left out.
+/// The kinds of work whose rows of one class are compared together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// Jobs.
+    Jobs,
+    /// Syncs that make members equal, and the time until all are filled.
+    Rebuilds,
+    /// Syncs that only compare members: whose rebuild is short need not be quick at this.
+    Checks,
+}
+
+impl Work {
+    const ALL: [Self; 3] = [Self::Jobs, Self::Rebuilds, Self::Checks];
+
+    fn of(row: &Row<'_>) -> Self {
+        match row.head.op {
+            _ if row.is_of_job() => Self::Jobs,
+            Operation::Check => Self::Checks,
+            _ => Self::Rebuilds,
+        }
+    }
+}
+
+/// A class's rows of one kind of work that can be compared, and those that cannot because the audit
+/// struck out figures in them; where every row has such figures, all rows stay and the subjects
+/// concerned are left out.
 fn comparable<'v, 'a>(
     view: &'v View<'a>,
     class: &str,
-    of_jobs: bool,
+    work: Work,
 ) -> (Vec<&'v Row<'a>>, Vec<&'v Row<'a>>) {
-    let rows = view.all_rows().filter(|row| row.is_of_job() == of_jobs);
+    let rows = view.all_rows().filter(|row| Work::of(row) == work);
     let rows = rows.filter(|row| row.head.class == class && row.is_main());
     let struck = |row: &&Row<'_>| row.cells.iter().flatten().any(|cell| cell.fatal);
     let (out, clean): (Vec<_>, Vec<_>) = rows.partition(struck);
@@ -165,8 +189,9 @@ impl Ranking {
     }
 }
 
-fn verdict(data: &RunData, view: &View<'_>, class: &str, of_jobs: bool) -> Option<Verdict> {
-    let (mut rows, left_out) = comparable(view, class, of_jobs);
+fn verdict(data: &RunData, view: &View<'_>, class: &str, work: Work) -> Option<Verdict> {
+    let of_jobs = work == Work::Jobs;
+    let (mut rows, left_out) = comparable(view, class, work);
     // Not every array has a third recovery, and an unfinished one cannot be ranked.
     let ranks = |row: &Row<'_>| row.valid_values().into_iter().flatten().count() > 1;
     // Where nobody did anything nobody is better.
@@ -178,7 +203,7 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str, of_jobs: bool) -> Optio
             ranks(row)
         }
     });
-    let better = rows.first()?.rate.better();
+    let rate = rows.first()?.rate;
     let usable = |row: &&Row<'_>, subject: usize| row.valid_values()[subject] > Some(0.0);
     let takes_part = |subject: &usize| rows.iter().all(|row| usable(row, *subject));
     let subjects: Vec<usize> = (0..view.names.len()).filter(takes_part).collect();
@@ -219,13 +244,16 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str, of_jobs: bool) -> Optio
     let lead = |next: usize| {
         let side = |column| Side::of_class(&rows, column, &data.series);
         let mut stream = stream_of(data.run.seed, rows[0]);
-        let comparison = compare(&side(next), &side(top.0), better, &mut stream)?;
+        let comparison = compare(&side(next), &side(top.0), rate, &mut stream)?;
         Some(Lead { next, comparison })
     };
     let next = scores.get(1).map(|(subject, _)| *subject);
     let open = open(&rows, &scores);
     Some(Verdict {
-        title: class_title(data, class),
+        title: match work {
+            Work::Checks => "Check".to_owned(),
+            Work::Jobs | Work::Rebuilds => class_title(data, class),
+        },
         lead: next
             .filter(|_| single && has_chance(data, &rows))
             .and_then(lead),

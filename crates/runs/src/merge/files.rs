@@ -47,7 +47,7 @@ pub(super) fn files(named: &[PathBuf], partial: bool) -> Result<Vec<PathBuf>, Fa
 
 /// The failure for a folder without a shard that could be merged.
 fn none_in(folder: &Path, partial: bool) -> Failure {
-    let all = match states(folder) {
+    let all = match states(folder, None) {
         Ok(all) => all.unwrap_or_default(),
         Err(failure) => return failure,
     };

@@ -16,6 +16,8 @@ const MODEL_MEMORY: Bytes = Bytes(1 << 30);
 /// The memory for the disks' contents in a task of the kernel bench; anything above
 /// goes into files.
 const STORAGE_MEMORY: Bytes = Bytes(2 << 30);
+/// The time limit of a task where the profile does not say.
+const MINUTES: u64 = 60;
 /// The number of times that a task is started again where the profile does not say.
 const RESTARTS: u32 = 50;
 
@@ -36,12 +38,12 @@ impl Job<'_> {
     pub fn shard(&self) -> Result<String, Failure> {
         let profile = self.profile;
         let processors = u32::from(profile.processors.map_or(1, NonZero::get));
-        let memory = match profile.memory()? {
+        let memory = match profile.memory {
             Some(memory) => memory,
             None if self.on_kernel => self.kernel_memory(processors)?,
             None => MODEL_MEMORY,
         };
-        let minutes = profile.minutes()?;
+        let minutes = self.minutes();
         // Slurm checks limits twice a minute, and programs before raidlab take some time.
         let seconds = minutes * 60;
         let stop = seconds - (seconds / 10).clamp(20, 300);
@@ -56,7 +58,7 @@ impl Job<'_> {
                 format!("--output={}", log(self.folder, "%a")),
                 "--requeue".to_owned(),
                 format!("--cpus-per-task={processors}"),
-                format!("--mem={}M", memory.0.div_ceil(1 << 20)),
+                format!("--mem={}", megabytes(memory)),
                 format!("--time={minutes}"),
             ],
         );
@@ -79,11 +81,17 @@ impl Job<'_> {
 
     /// The script of the merge.
     pub fn merge(&self) -> String {
+        // The audit of a large run takes more memory than a task, and sites ask for a time limit.
+        let memory = self
+            .profile
+            .memory
+            .map_or(MODEL_MEMORY, |memory| memory.max(MODEL_MEMORY));
         let head = self.head(
             "merge",
             &[
                 format!("--output={}", log(self.folder, "merge")),
-                format!("--mem={}M", MODEL_MEMORY.0 >> 20),
+                format!("--mem={}", megabytes(memory)),
+                format!("--time={}", self.minutes()),
             ],
         );
         let (raidlab, folder) = (self.raidlab(), word(self.folder));
@@ -124,6 +132,11 @@ impl Job<'_> {
         format!("{}{cap}", ranges.join(","))
     }
 
+    /// The time limit of a task, and of the merge.
+    fn minutes(&self) -> u64 {
+        self.profile.minutes.map_or(MINUTES, NonZero::get)
+    }
+
     fn raidlab(&self) -> String {
         let words = match self.profile.raidlab.as_slice() {
             [] => vec![std::env::current_exe().unwrap_or_else(|_| PathBuf::from("raidlab"))],
@@ -139,6 +152,11 @@ impl Job<'_> {
         let guests = (guest.0.saturating_add(BESIDE.0)).saturating_mul(guests.into());
         Ok(Bytes(guests.saturating_add(STORAGE_MEMORY.0)))
     }
+}
+
+/// A size in mebibytes, as sbatch takes it.
+fn megabytes(memory: Bytes) -> String {
+    format!("{}M", memory.0.div_ceil(1 << 20))
 }
 
 /// The file for a task's output. A percent sign begins one of Slurm's own patterns.

@@ -81,6 +81,11 @@ fn scripts_are_what_slurm_takes() {
     let found = scripts(&asked, &machine).expect("scripts").expect("some");
     assert_eq!(found.missing.len(), 4);
     insta::assert_snapshot!(script(folder.path(), "shard.sh"));
+    let merge = script(folder.path(), "merge.sh");
+    assert!(
+        merge.contains("#SBATCH --mem=6144M\n#SBATCH --time=480\n"),
+        "{merge}"
+    );
 }
 
 #[test]
@@ -98,6 +103,7 @@ fn a_task_of_the_kernel_bench_gets_what_its_guests_need() {
 fn whole(asked: &Submit, index: u32) {
     let shard = Shard::new(index, asked.shards).expect("one of them");
     let path = asked.folder.join(shard.file_name());
+    let plan = crate::planned::in_file(&asked.plan).expect("a plan");
     let mut store = Store::open(path).expect("a store");
     let run = raidlab_store::Run {
         name: "a".to_owned(),
@@ -109,7 +115,7 @@ fn whole(asked: &Submit, index: u32) {
         seed: 1,
         raidlab_version: String::new(),
         command_line: String::new(),
-        plan_hash: String::new(),
+        plan_hash: plan.expect("its name").sha256().expect("a form"),
     };
     let plan = raidlab_store::KeptPlan {
         program: String::new(),
@@ -225,15 +231,13 @@ fn what_cannot_be_submitted_is_refused_by_name() {
     let said = refused(&|asked| asked.profile = Some(profile.clone()));
     assert!(said.contains("site.toml:2: `partition = "), "{said}");
     assert!(said.contains("unknown field `partition`"), "{said}");
-    fs::write(&profile, "time = \"soon\"\n").expect("written");
-    assert!(refused(&|_| ()).contains("soon"));
+    fs::write(&profile, "\ntime = \"soon\"\n").expect("written");
+    assert!(refused(&|_| ()).contains("site.toml:2: `time = \"soon\"`"));
     for field in ["time", "memory"] {
         fs::write(&profile, format!("{field} = \"0\"\n")).expect("written");
         let said = refused(&|_| ());
-        assert!(
-            said.contains(&format!("`{field}` of the profile is 0")),
-            "{said}"
-        );
+        let told = format!("site.toml:1: `{field} = \"0\"`: it is 0");
+        assert!(said.contains(&told), "{said}");
     }
     let said = refused(&|asked| {
         asked.profile = None;
@@ -253,6 +257,25 @@ fn what_cannot_be_submitted_is_refused_by_name() {
         asked.shards = NonZero::new(4).expect("some");
     });
     assert!(said.contains("has shards of 3, not of 4"), "{said}");
+    // Shards of another plan would only be refused when all of them are merged.
+    let said = refused(&|asked| {
+        asked.shards = NonZero::new(3).expect("some");
+        let text = fs::read_to_string(&asked.plan).expect("a plan");
+        let changed = text.replace("\"seed\": 2", "\"seed\": 3");
+        assert_ne!(changed, text);
+        fs::write(&asked.plan, changed).expect("written");
+    });
+    let told = "the file of shard 0/3 cannot stay: it is of another plan";
+    assert!(said.contains(told), "{said}");
+    // So would a place that the merged run cannot have.
+    for (store, told) in [
+        ("plan.json", "plan.json is not a store"),
+        ("nowhere/raidlab.db", "there is no folder"),
+        ("a 100% folder", "is a folder"),
+    ] {
+        let said = refused(&|asked| asked.store = folder.path().join(store));
+        assert!(said.contains(told), "{store}: {said}");
+    }
     let said = refused(&|asked| asked.plan = "quick".into());
     assert!(said.contains("quick is no plan"), "{said}");
 }

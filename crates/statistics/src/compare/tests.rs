@@ -61,6 +61,11 @@ fn verdicts_in_words() {
         text(near, (88.0, 86.0, 90.0), time),
         "12 % lower (95 % interval 9..15 %)"
     );
+    let share = Direction::HigherIsBetter;
+    assert_eq!(
+        text(near, (112.0, 110.0, 114.0), share),
+        "12 % higher (95 % interval 9..15 %)"
+    );
     let far = text((180.0, 176.0, 184.0), (9608.0, 9500.0, 9700.0), RATE);
     assert_eq!(far, "53 x as fast (95 % interval 52..55 x)");
     let overlap = text(near, (103.0, 98.0, 108.0), RATE);
@@ -86,6 +91,8 @@ fn direction_decides_what_is_better() {
     assert!(matches!(rate.verdict, Verdict::Better { .. }), "{rate}");
     let time = compare(&base, &more, &Question::new(Direction::LessIsBetter));
     assert!(matches!(time.verdict, Verdict::Worse { .. }), "{time}");
+    let share = compare(&base, &more, &Question::new(Direction::HigherIsBetter));
+    assert!(matches!(share.verdict, Verdict::Better { .. }), "{share}");
     let back = compare(&more, &base, &Question::new(RATE));
     assert!(matches!(back.verdict, Verdict::Worse { ratio, .. } if ratio < 0.84));
     let same = compare(&base, &base, &Question::new(RATE));

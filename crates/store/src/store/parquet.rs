@@ -60,7 +60,7 @@ pub enum ParquetError {
     #[error(transparent)]
     Open(#[from] PathError),
     /// The bytes of a file cannot be encoded or decoded.
-    #[error("{} as Parquet", visible_path(.path))]
+    #[error("cannot read or write {} as Parquet", visible_path(.path))]
     Format {
         /// The file whose bytes are wrong, or could not be encoded.
         path: PathBuf,

@@ -396,3 +396,18 @@ fn a_store_that_may_not_be_written_to_is_read_and_nothing_is_made_beside_it() {
     let refused = Store::open_unwritable(&path).unwrap_err().to_string();
     assert!(refused.contains("brought up to date"), "{refused}");
 }
+
+/// A link to nowhere has the name of a file that `SQLite` makes beside a store to read it, as if none
+/// could be made there. A shard that somebody has looked at is read all the same.
+#[cfg(unix)]
+#[test]
+fn a_store_that_was_once_open_for_writing_is_read_where_nothing_can_be_made_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shard.db");
+    let mut store = Store::open(&path).unwrap();
+    let id = store.begin_run(&run("a")).unwrap();
+    drop(store);
+    std::os::unix::fs::symlink("nowhere", folder.path().join("shard.db-shm")).unwrap();
+    let store = Store::open_to_read(&path).unwrap();
+    assert_eq!(store.runs().unwrap()[0].id, id);
+}

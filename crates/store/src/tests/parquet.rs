@@ -128,6 +128,30 @@ fn a_run_is_the_same_bytes_after_it_was_read_back() {
     assert_eq!(taken, Taken::As("a-2".to_owned()));
 }
 
+/// Runs of two machines that began in the same second have one name. What the table of runs says
+/// is the same of a run that goes on, at noon and in the evening.
+#[test]
+fn a_run_is_known_by_what_it_has_and_not_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
+    let mut begun = Store::open_in_memory().unwrap();
+    let id = begun.begin_run(&run("a")).unwrap();
+    begun.add_cell(id, &cell(measurement(0))).unwrap();
+    export(&begun, "a", &one);
+    begun.add_cell(id, &cell(measurement(1))).unwrap();
+    export(&begun, "a", &other);
+    let mut store = Store::open_in_memory().unwrap();
+    let mut taken = |folder| store.read_parquet(folder).unwrap();
+    let as_it_is = |name: &str| Taken::As(name.to_owned());
+    let known = |name: &str| Taken::Known(name.to_owned());
+    assert_eq!(taken(&one), as_it_is("a"));
+    assert_eq!(taken(&other), as_it_is("a-2"));
+    assert_eq!([taken(&one), taken(&other)], [known("a"), known("a-2")]);
+    // Under its new name it is the same run elsewhere too.
+    export(&store, "a-2", &one);
+    assert_eq!(begun.read_parquet(&one).unwrap(), known("a"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
     #[test]

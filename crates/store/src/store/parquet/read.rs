@@ -1,5 +1,6 @@
 //! A run's tables read back from Parquet into a store.
 
+use super::write::{each_row, select};
 use super::{
     Column, DIGEST, KEYS, Kind, Parent, ParquetError, RUN, TABLES, Table, Taken, digest_of_row,
     message, path, version,
@@ -42,18 +43,22 @@ impl Store {
             .map_err(fail)?;
         let new = open_in_memory()?;
         let run = Opened::open(folder, &TABLES[0], &new)?;
-        let mut reading = match Reading::begin(&transaction, &self.path, &run)? {
-            Ok(reading) => reading,
-            Err(known) => return Ok(Taken::Known(known)),
-        };
+        let mut files = Vec::new();
         for table in &TABLES[1..] {
             let file = Opened::open(folder, table, &new)?;
             if file.run != run.run {
                 let (own, other) = (file.run.clone(), &run.run);
                 return Err(file.refuse(format!("it is of run {own}, others here of {other}")));
             }
-            reading.take(&file)?;
-            reading.check(&file)?;
+            files.push(file);
+        }
+        let mut reading = match Reading::begin(&transaction, &self.path, &run, &files)? {
+            Ok(reading) => reading,
+            Err(known) => return Ok(Taken::Known(known)),
+        };
+        for file in &files {
+            reading.take(file)?;
+            reading.check(file)?;
         }
         let (name, run) = (reading.name, reading.run);
         transaction.commit().map_err(fail)?;
@@ -162,6 +167,24 @@ impl Opened {
         Err(self.refuse("it is damaged: its rows are not those that were written".to_owned()))
     }
 
+    /// Whether a run of the store has the rows of this file, by the file's digest. A run that had
+    /// not come to its end has fewer, though the table of runs says the same of both.
+    fn is_stored(
+        &self,
+        transaction: &Transaction<'_>,
+        store: &Path,
+        run: RunId,
+    ) -> Result<bool, ParquetError> {
+        let select = select(self.table, &self.columns);
+        let mut digest = FNV_BASIS;
+        each_row(transaction, store, run, &select, |mut row| {
+            row[0] = Value::Text(self.run.clone());
+            digest = digest_of_row(digest, &row);
+            Ok(())
+        })?;
+        Ok(format!("{digest:016x}") == self.digest)
+    }
+
     fn refuse(&self, why: String) -> ParquetError {
         let path = self.path.clone();
         ParquetError::Refused { path, why }
@@ -181,6 +204,32 @@ impl Opened {
             (name, place)
         })
     }
+}
+
+/// The runs of a store that are the run of a file, as far as the table of runs tells, under
+/// whatever names: a run whose name is taken gets another one where it is imported.
+fn same_runs(
+    transaction: &Transaction<'_>,
+    store: &Path,
+    file: &Opened,
+    row: &[Value],
+) -> Result<Vec<(RunId, String)>, ParquetError> {
+    let fail = |error| failure("import a run", store, error);
+    let told = file.own().zip(row).filter(|((name, _), _)| *name != "name");
+    let (columns, values): (Vec<String>, Vec<&Value>) = told
+        .map(|((name, place), value)| (format!("{name} IS {place}"), value))
+        .unzip();
+    let sql = format!(
+        "SELECT run_id, name FROM run WHERE {} ORDER BY run_id",
+        columns.join(" AND ")
+    );
+    let mut statement = transaction.prepare(&sql).map_err(fail)?;
+    let found = statement
+        .query_map(params_from_iter(values), |row| {
+            Ok((RunId(row.get(0)?), row.get(1)?))
+        })
+        .map_err(fail)?;
+    Ok(found.collect::<rusqlite::Result<_>>().map_err(fail)?)
 }
 
 /// A value as the store holds it; `None` for a number that is none, and for types that
@@ -211,12 +260,13 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Inserts the run itself into the store; returns the name of an equal run that
-    /// is there already.
+    /// Inserts the run itself into the store; returns the name of the same run where it is there
+    /// already. `others`: the files of the other tables.
     fn begin(
         transaction: &'a Transaction<'a>,
         store: &'a Path,
         file: &Opened,
+        others: &[Opened],
     ) -> Result<Result<Self, String>, ParquetError> {
         let fail = |error| failure("import a run", store, error);
         let mut rows = Vec::new();
@@ -228,24 +278,26 @@ impl<'a> Reading<'a> {
         let (Some(mut row), Some(place), true) = (rows.pop(), place, rows.is_empty()) else {
             return Err(file.refuse("it is not of one run".to_owned()));
         };
-        let exists = |columns: &[String], row: &[Value]| {
-            let sql = format!(
-                "SELECT EXISTS (SELECT 1 FROM run WHERE {})",
-                columns.join(" AND ")
-            );
-            let found = transaction.query_row(&sql, params_from_iter(row), |row| row.get(0));
-            found.map_err(fail)
-        };
-        let columns: Vec<String> = (file.own())
-            .map(|(name, value)| format!("{name} IS {value}"))
-            .collect();
         let stem = file.run.clone();
         let mut name = stem.clone();
-        if exists(&columns, &row)? {
-            return Ok(Err(name));
+        for (run, known) in same_runs(transaction, store, file, &row)? {
+            let mut is_same = true;
+            for measured in others
+                .iter()
+                .filter(|one| one.table.parent == Parent::Numbered)
+            {
+                is_same &= measured.is_stored(transaction, store, run)?;
+            }
+            if is_same {
+                return Ok(Err(known));
+            }
         }
+        let exists = |name: &str| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM run WHERE name = ?)";
+            (transaction.query_row(sql, [name], |row| row.get(0))).map_err(fail)
+        };
         let mut number = 1;
-        while exists(&["name = ?".to_owned()], &[Value::Text(name.clone())])? {
+        while exists(&name)? {
             number += 1;
             name = format!("{stem}-{number}");
         }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::output::{Format, OutputError, OutputFile};
 use crate::schema::{failure, open_in_memory};
-use crate::{RunSummary, Store};
+use crate::{RunId, RunSummary, Store};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use parquet::basic::Compression;
@@ -65,7 +65,9 @@ impl Store {
         let path = table.path(folder);
         let select = select(table, &columns);
         let mut writer = Writer::begin(path, table.file, columns, run)?;
-        self.each_row(run, &select, |row| writer.add(row))?;
+        each_row(&self.connection, &self.path, run.id, &select, |row| {
+            writer.add(row)
+        })?;
         writer.end()
     }
 
@@ -92,7 +94,7 @@ impl Store {
         let select = select(&numbered, &read);
         let path = path(folder, numbered.file);
         let mut writer = Writer::begin(path, numbered.file, columns, run)?;
-        self.each_row(run, &select, |row| {
+        each_row(&self.connection, &self.path, run.id, &select, |row| {
             let [name, measurement, Value::Blob(bytes)] = row.as_slice() else {
                 return Ok(());
             };
@@ -110,29 +112,29 @@ impl Store {
         })?;
         writer.end()
     }
+}
 
-    /// Passes on each row that a query of a run returns, one at a time.
-    fn each_row(
-        &self,
-        run: &RunSummary,
-        select: &str,
-        mut take: impl FnMut(Vec<Value>) -> Result<(), ParquetError>,
-    ) -> Result<(), ParquetError> {
-        let fail = |error| ParquetError::from(failure("read a table", &self.path, error));
-        let mut statement = self.connection.prepare(select).map_err(fail)?;
-        let width = statement.column_count();
-        let mut rows = statement.query([run.id.0]).map_err(fail)?;
-        while let Some(row) = rows.next().map_err(fail)? {
-            let values: rusqlite::Result<Vec<Value>> =
-                (0..width).map(|index| row.get(index)).collect();
-            take(values.map_err(fail)?)?;
-        }
-        Ok(())
+/// Passes on each row that a query of a run returns, one at a time.
+pub(super) fn each_row(
+    connection: &Connection,
+    store: &Path,
+    run: RunId,
+    select: &str,
+    mut take: impl FnMut(Vec<Value>) -> Result<(), ParquetError>,
+) -> Result<(), ParquetError> {
+    let fail = |error| ParquetError::from(failure("read a table", store, error));
+    let mut statement = connection.prepare(select).map_err(fail)?;
+    let width = statement.column_count();
+    let mut rows = statement.query([run.0]).map_err(fail)?;
+    while let Some(row) = rows.next().map_err(fail)? {
+        let values: rusqlite::Result<Vec<Value>> = (0..width).map(|index| row.get(index)).collect();
+        take(values.map_err(fail)?)?;
     }
+    Ok(())
 }
 
 /// The query for these columns of a run's rows of a table.
-fn select(table: &Table, columns: &[Column]) -> String {
+pub(super) fn select(table: &Table, columns: &[Column]) -> String {
     let wanted = columns.iter().map(|column| match column {
         Column { name, .. } if name == "run" => "(SELECT name FROM run WHERE run_id = ?1)".into(),
         Column { name, kind, .. } if *kind == Kind::Instant => {
