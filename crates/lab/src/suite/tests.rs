@@ -141,6 +141,10 @@ fn broken() -> Vec<(&'static str, String)> {
         ("field unlike any", with("\n[extra]\nx = 1\n")),
         ("step field misspelt", with("").replace("class", "clas")),
         ("wrong type", with("").replace("disks = [", "disks = [1, ")),
+        (
+            "steps that are no list",
+            with(JOB).replace("[[step]]", "[step]"),
+        ),
         ("subject misspelt", with("").replace("\"md\"", "\"gmiror\"")),
         (
             "subject twice",
