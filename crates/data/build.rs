@@ -1,6 +1,7 @@
 //! A build script that writes the list of the repository's data files: every `.toml` file of the
 //! folders below `data/`, by name. A file that is added there is built in without a line of Rust.
 
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
@@ -34,7 +35,8 @@ fn main() {
                     .is_some_and(|extension| extension == "toml")
             })
             .collect();
-        files.sort();
+        // `md` comes before `md-raid0`, which would come first with the ends of the names.
+        files.sort_by_cached_key(|file| file.file_stem().map(OsStr::to_os_string));
         writeln!(list, "    ({folder:?}, &[").expect("a string takes all");
         for file in files {
             let name = file.file_stem().and_then(|name| name.to_str());

@@ -6,7 +6,7 @@ use raidlab_lab::catalogue::read_text;
 use raidlab_lab::{Files, LoadError, check_values};
 use raidlab_shell::SshOptions;
 use raidlab_store::text::visible_path;
-use raidlab_units::line_of;
+use raidlab_units::{line_of, plain_words};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -111,9 +111,10 @@ pub fn read_toml<T: DeserializeOwned>(files: &Files, path: &Path) -> Result<T, M
     let text = read_text(files, path)?;
     check_values(&file, &text).map_err(LoadError::from)?;
     toml::from_str(&text).map_err(|error: toml::de::Error| {
-        let line = line_of(&text, error.span().map_or(0, |span| span.start));
+        let span = error.span().unwrap_or(0..0);
+        let line = line_of(&text, span.start);
         let words = text.lines().nth(line - 1).unwrap_or_default().trim();
-        let why = error.message().replace('\n', "; ");
+        let why = plain_words(error.message(), text.get(span).unwrap_or_default());
         MachineFileError::Wrong {
             file,
             line,
@@ -166,9 +167,13 @@ mod tests {
         let path = folder.path().join("machines.toml");
         let good = "[[machine]]\ndestination = \"localhost\"\n";
         for (more, line, what) in [
-            ("disk = []\n", 3, "unknown field `disk`"),
-            ("", 1, "missing field `disks`"),
-            ("disks = 3\n", 3, "invalid type: integer `3`"),
+            ("disk = []\n", 3, "no field `disk`; did you mean `disks`?"),
+            ("", 1, "the field `disks` is missing"),
+            (
+                "disks = 3\n",
+                3,
+                "the number `3` cannot stand here; write a list",
+            ),
             ("disks = [\n", 3, "unclosed array"),
         ] {
             fs::write(&path, format!("{good}{more}")).expect("a file");

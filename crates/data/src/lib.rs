@@ -42,6 +42,7 @@ mod tests {
             assert!(!entries.is_empty(), "{folder}");
             let files = std::fs::read_dir(root.join(folder)).expect(folder);
             assert_eq!(files.count(), entries.len(), "{folder}");
+            assert!(entries.is_sorted_by_key(|entry| entry.name), "{folder}");
             for entry in *entries {
                 let file = root.join(folder).join(format!("{}.toml", entry.name));
                 let there = std::fs::read_to_string(&file).expect(entry.name);

@@ -10,7 +10,7 @@
 use crate::medium::Medium;
 use crate::medium::parameters::{DiskParameters, OPTIONAL, ParameterError};
 use crate::surface::RatePoint;
-use raidlab_units::line_of;
+use raidlab_units::{line_of, plain_words, suggestion};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -177,8 +177,9 @@ impl Preset {
             source: None,
         };
         let raw: File = toml::from_str(text).map_err(|error| {
-            let byte = error.span().map_or(0, |span| span.start);
-            wrong(byte, error.message().to_owned())
+            let span = error.span().unwrap_or(0..0);
+            let place = text.get(span.clone()).unwrap_or_default();
+            wrong(span.start, plain_words(error.message(), place))
         })?;
         let schema = raw.schema.get_ref();
         if *schema != 1 {
@@ -353,10 +354,9 @@ impl Reader<'_> {
 
     fn check(&self, medium: Medium, name: &str, value: &Spanned<Value>) -> Result<(), PresetError> {
         let line = line_of(self.text, value.span().start);
-        let mut known = medium.names().chain(OPTIONAL);
-        if !known.any(|known| known == name) {
-            let known = names(medium.names());
-            let problem = format!("`{name}` is not a parameter; known are: {known}");
+        let known: Vec<&str> = medium.names().chain(OPTIONAL).collect();
+        if !known.contains(&name) {
+            let problem = format!("`{name}` is not a parameter; {}", suggestion(name, &known));
             return Err(self.wrong(line, problem, None));
         }
         let number = value.get_ref().value;

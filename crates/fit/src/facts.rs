@@ -1,7 +1,7 @@
 //! The facts file: what is known of a disk, and what a fit may move.
 
 use raidlab_disk::Medium;
-use raidlab_units::line_of;
+use raidlab_units::{line_of, plain_words, suggestion};
 use raidlab_workload::{FioJobs, JobFileError, JobGroup, JobSpec, Permission, group_jobs};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -166,8 +166,9 @@ impl Facts {
             message,
         };
         let raw: File = toml::from_str(text).map_err(|error| {
-            let offset = error.span().map_or(0, |span| span.start);
-            syntax(offset, error.message().to_owned())
+            let span = error.span().unwrap_or(0..0);
+            let place = text.get(span.clone()).unwrap_or_default();
+            syntax(span.start, plain_words(error.message(), place))
         })?;
         let at = |(offset, message)| syntax(offset, message);
         if *raw.schema.get_ref() != 1 {
@@ -228,14 +229,11 @@ impl Facts {
 
 fn check_free(free: &Free) -> Result<(), String> {
     let [low, high] = free.range;
-    let mut names = Medium::Platters.names();
-    if !names.any(|name| name == free.parameter) {
-        let known: Vec<&str> = Medium::Platters.names().collect();
-        let known = known.join(", ");
-        return Err(format!(
-            "`{}` is not a parameter; known are: {known}",
-            free.parameter
-        ));
+    let (name, known) = (&free.parameter, Medium::Platters.names());
+    let known: Vec<&str> = known.collect();
+    if !known.contains(&name.as_str()) {
+        let near = suggestion(name, &known);
+        return Err(format!("`{name}` is not a parameter; {near}"));
     }
     if !(low.is_finite() && high.is_finite() && low < high) {
         return Err("range must be two rising numbers".to_owned());

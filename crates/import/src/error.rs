@@ -31,13 +31,14 @@ pub enum ImportError {
         name: String,
     },
     /// A file of figures is broken.
-    #[error("figures `{name}` cannot be read")]
+    #[error("figures `{name}`, line {line}: {problem}")]
     Figures {
         /// The file that was to be imported, as it was named.
         name: String,
-        /// The error, with line and field.
-        #[source]
-        source: Box<toml::de::Error>,
+        /// The line of the error, from 1.
+        line: usize,
+        /// The error in words, with the field.
+        problem: String,
     },
     /// A file of figures contradicts itself.
     #[error("figures `{name}`: {place}: {problem}")]

@@ -14,6 +14,7 @@ mod tests;
 use crate::{ImportError, ImportOptions, Imported};
 use raidlab_data::Entry;
 use raidlab_store::{Measurement, PublishedFigure};
+use raidlab_units::{line_of, plain_words};
 use schema::Document;
 use std::sync::LazyLock;
 
@@ -107,10 +108,17 @@ pub(crate) fn import(
 }
 
 fn document(name: &str, text: &str) -> Result<Document, ImportError> {
-    toml::from_str(text).map_err(|source| ImportError::Figures {
+    toml::from_str(text).map_err(|error| misread(name, text, &error))
+}
+
+/// The error of a file of figures that is not read, with its line.
+pub(crate) fn misread(name: &str, text: &str, error: &toml::de::Error) -> ImportError {
+    let span = error.span().unwrap_or(0..0);
+    ImportError::Figures {
         name: name.to_owned(),
-        source: Box::new(source),
-    })
+        line: line_of(text, span.start),
+        problem: plain_words(error.message(), text.get(span).unwrap_or_default()),
+    }
 }
 
 /// Adds the 2015 article's figure of a cell to a row of its logs.

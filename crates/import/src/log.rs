@@ -19,6 +19,7 @@ mod scripts;
 #[cfg(test)]
 mod tests;
 
+use crate::figures::misread;
 use crate::groups::groups;
 use crate::imported::{ImportOptions, Imported, RunHead};
 use crate::suite::{Job, Suite};
@@ -49,10 +50,7 @@ pub(crate) fn import(
     options: &ImportOptions,
 ) -> Result<Imported, ImportError> {
     let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
-    let broken = |source| ImportError::Figures {
-        name: "built-in".to_owned(),
-        source: Box::new(source),
-    };
+    let broken = |error| misread("built-in", "", &error);
     let suite = Suite::mirror_2015().map_err(broken)?;
     let log = Log::read(text, &suite);
     if log.runs.is_empty() {

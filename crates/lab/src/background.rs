@@ -364,11 +364,11 @@ fn template(experiment: &Experiment, bench: &str) -> Measurement {
 /// An operation in words, for people.
 const fn title(op: Operation) -> &'static str {
     match op {
-        Operation::Resync => "resync: members are made equal",
-        Operation::Recovery => "recovery: a member is filled anew",
-        Operation::Check => "check: members are compared",
-        Operation::Reshape => "reshape: the layout changes",
-        _ => "degraded: a member less, until all are filled",
+        Operation::Resync => "members are made equal",
+        Operation::Recovery => "a member is filled anew",
+        Operation::Check => "members are compared",
+        Operation::Reshape => "the layout changes",
+        _ => "a member less, until all are filled",
     }
 }
 

@@ -8,7 +8,7 @@ use crate::document::{Document, FileError};
 use crate::files::{Files, built_in};
 use crate::host::{Host, read_hosts, read_one};
 use raidlab_data::Entry;
-use raidlab_units::{PathError, cannot, text_of};
+use raidlab_units::{PathError, cannot, nearest, text_of};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -74,13 +74,8 @@ impl LoadError {
 #[must_use]
 pub fn nearby(name: &str, known: &[String]) -> String {
     const FEW: usize = 8;
-    let distances = known
-        .iter()
-        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate));
-    if let Some((distance, candidate)) = distances.min()
-        && distance <= 1 + candidate.len() / 4
-    {
-        return format!("; did you mean `{candidate}`?");
+    if let Some(near) = nearest(name, known) {
+        return format!("; did you mean `{near}`?");
     }
     let with: Vec<&str> = known
         .iter()

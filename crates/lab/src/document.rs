@@ -8,7 +8,7 @@
 mod values;
 
 use raidlab_systems::RefusedWord;
-use raidlab_units::line_of;
+use raidlab_units::{line_of, plain_words, suggestion};
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
@@ -102,21 +102,6 @@ pub enum Problem {
     },
 }
 
-/// A suggestion in words: `did you mean ...?` where one name is near, else the whole list.
-fn suggestion(name: &str, known: &[String]) -> String {
-    let near = known
-        .iter()
-        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
-        .min();
-    match near {
-        Some((distance, candidate)) if distance <= 1 + candidate.len() / 4 => {
-            format!("did you mean `{candidate}`?")
-        }
-        None => "none is known here".to_owned(),
-        _ => format!("known here: {}", known.join(", ")),
-    }
-}
-
 /// A field that belongs to another place: its name, and where to write it.
 pub(crate) type Reserved = (&'static str, &'static str);
 
@@ -138,7 +123,8 @@ impl Document {
         self.check_values()?;
         toml::from_str(&self.text).map_err(|error| {
             let span = error.span().unwrap_or(0..0);
-            let problem = classify(error.message(), reserved);
+            let place = self.text.get(span.clone()).unwrap_or_default();
+            let problem = classify(error.message(), place, reserved);
             let absent = matches!(problem, Problem::Missing { .. });
             let mut error = self.error(span, problem);
             if absent {
@@ -214,7 +200,7 @@ impl Document {
 }
 
 /// Turns serde's messages into our problems, for the mistakes that have a remedy.
-fn classify(message: &str, reserved: &[Reserved]) -> Problem {
+fn classify(message: &str, place: &str, reserved: &[Reserved]) -> Problem {
     let mut quoted = message.split('`').skip(1).step_by(2).map(str::to_owned);
     if message.starts_with("missing field") {
         return Problem::Missing {
@@ -224,7 +210,7 @@ fn classify(message: &str, reserved: &[Reserved]) -> Problem {
     }
     let field = message.starts_with("unknown field");
     if !field && !message.starts_with("unknown variant") {
-        return Problem::Syntax(message.trim().replace('\n', ", "));
+        return Problem::Syntax(plain_words(message, place));
     }
     let name = quoted.next().unwrap_or_default();
     let known = quoted.collect();

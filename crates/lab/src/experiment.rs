@@ -121,7 +121,10 @@ pub enum CapacityError {
         source: JobError,
     },
     /// A job asks for more bytes than there are after its offset.
-    #[error("job `{job}` asks `{subject}` for bytes up to {end}, but it holds {capacity}")]
+    #[error(
+        "job `{job}` asks `{subject}` for bytes up to {end}, but it holds {capacity}; ask for less \
+         (`size`, `filesize`, `offset`), or take larger disks"
+    )]
     TooLarge {
         /// The job that does not fit.
         job: String,

@@ -12,7 +12,7 @@
 
 use crate::experiment::{Experiment, by_steps};
 use crate::words::steps_in_words;
-use raidlab_units::hexadecimal;
+use raidlab_units::{hexadecimal, plain_words};
 use ring::digest::{Context, SHA256, digest as sum};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -61,11 +61,11 @@ pub enum PlanError {
     },
 }
 
-/// serde's message without the place, which is printed before it.
+/// serde's message in our words, without the place, which is printed before it.
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = text.rfind(" at line ").unwrap_or(text.len());
-    text[..place].to_owned()
+    plain_words(&text[..place], "")
 }
 
 impl<A: Serialize + DeserializeOwned> Plan<A> {

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The scheduler to which the shards are handed
-    engine: Engine,
+    #[arg(value_name = "SCHEDULER")]
+    scheduler: Scheduler,
 
     #[command(flatten)]
     asked: Submit,
@@ -24,7 +25,7 @@ pub struct Arguments {
 
 /// The schedulers that are known.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Engine {
+enum Scheduler {
     /// Slurm, with array jobs and dependencies.
     Slurm,
 }
@@ -34,7 +35,7 @@ enum Engine {
 /// # Errors
 /// When the plan or the profile is wrong, or the scheduler does not take them.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
-    let Engine::Slurm = arguments.engine;
+    let Scheduler::Slurm = arguments.scheduler;
     let asked = &arguments.asked;
     let machine = Local::new();
     let word = |path: &PathBuf| in_shell(path.as_os_str());

@@ -43,7 +43,8 @@ pub fn failure(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
         ErrorKind::ValueValidation => {
             let why = std::error::Error::source(error)?.to_string();
             // The standard library's words for text that is no number.
-            let why = match why.as_str() {
+            let bounds = bounds(&why);
+            let why = match bounds.as_deref().unwrap_or(&why) {
                 "invalid digit found in string" | "cannot parse integer from empty string" => {
                     "it takes a whole number"
                 }
@@ -79,6 +80,25 @@ pub fn failure(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
         }
     };
     Some(Failure::words(Kind::Usage, wrong).help(help))
+}
+
+/// clap's words for a number out of bounds, `0 is not in 1..=4096`, in ours. The largest number of a
+/// type is no bound that anybody set.
+fn bounds(why: &str) -> Option<String> {
+    let (least, end) = why.split_once(" is not in ")?.1.split_once("..")?;
+    let words = format!("it takes a number from {least}");
+    let most = match end.strip_prefix('=') {
+        Some(most) => most.parse().ok()?,
+        None => end.parse::<u64>().ok()?,
+    };
+    let of_a_type = [u64::from(u16::MAX), u64::from(u32::MAX), u64::MAX];
+    Some(if end.starts_with('=') {
+        format!("{words} to {most}")
+    } else if of_a_type.contains(&most) {
+        words
+    } else {
+        format!("{words} to {}", most.saturating_sub(1))
+    })
 }
 
 /// The failure for words that are no UTF-8 where text is wanted; clap does not tell which
@@ -118,7 +138,11 @@ impl<'a> Place<'a> {
             command: root,
             typed: root.get_name().to_owned(),
         };
-        for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
+        let words = words.iter().skip(1).filter_map(|word| word.to_str());
+        // `raidlab help kernel` is about `raidlab kernel`.
+        let asks_help = |(place, word): &(usize, &str)| *place == 0 && *word == "help";
+        let words = words.enumerate().filter(|word| !asks_help(word));
+        for (_, word) in words {
             let Some(command) = at.command.find_subcommand(word) else {
                 break;
             };

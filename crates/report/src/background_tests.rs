@@ -111,7 +111,7 @@ fn the_page_and_markdown_have_it() {
         "s: less is better; others: more",
         ", 61.2&nbsp;% done",
         "How long rebuilds took",
-        "went on when the run ended, and took longer",
+        "A pale bar is a time that had not ended when the run did",
         "What jobs kept of their rate during a sync",
     ] {
         let plain = page.replace('\u{a0}', "&nbsp;").replace("&gt;", ">");
@@ -193,7 +193,7 @@ fn a_model_s_run_without_jobs_was_not_measured() {
 #[test]
 fn what_has_no_band_is_said_beside_what_has_one() {
     let mut data = data();
-    let said = |data: &RunData| terminal(data, &Style::default()).contains("has no band");
+    let said = |data: &RunData| terminal(data, &Style::default()).contains("have no band");
     assert!(!said(&data));
     for m in data
         .measurements

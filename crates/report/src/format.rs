@@ -1,6 +1,7 @@
 //! Formatting of numbers for people: gaps in a number and before its percent sign
 //! are no-break spaces.
 
+use minijinja::{HtmlEscape, Value};
 use raidlab_store::Latency;
 
 /// A number with three to four significant digits: `9.87`, `87.2`, `310`, `173 735`.
@@ -100,9 +101,26 @@ pub(crate) fn list<T: AsRef<str>>(words: &[T]) -> String {
     }
 }
 
+/// Text for the page: what stands between two backquotes is set as code.
+pub(crate) fn with_code(text: &str) -> Value {
+    let parts: Vec<&str> = text.split('`').collect();
+    let mut page = String::new();
+    for (place, part) in parts.iter().enumerate() {
+        let part = HtmlEscape(part);
+        let is_last = place + 1 == parts.len();
+        page += &match place % 2 {
+            0 => part.to_string(),
+            // A backquote without a second one is only a letter.
+            _ if is_last => format!("`{part}"),
+            _ => format!("<code>{part}</code>"),
+        };
+    }
+    Value::from_safe_string(page)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{figure, list, signed_percent, signed_percent_fine};
+    use super::{figure, list, signed_percent, signed_percent_fine, with_code};
 
     #[test]
     fn figures_keep_what_matters() {
@@ -136,5 +154,15 @@ mod tests {
     fn words_are_joined_as_in_english() {
         assert_eq!(list(&["md", "gflash", "gmirror"]), "md, gflash and gmirror");
         assert_eq!(list::<&str>(&[]), "");
+    }
+
+    #[test]
+    fn what_stands_between_backquotes_is_set_as_code() {
+        let page = |text: &str| with_code(text).to_string();
+        assert_eq!(
+            page("set `direct=1` & <read>, or `sync"),
+            "set <code>direct=1</code> &amp; &lt;read&gt;, or `sync"
+        );
+        assert_eq!(page("`<b>`"), "<code>&lt;b&gt;</code>");
     }
 }

@@ -11,7 +11,7 @@ use crate::compute::rate::{unit_names, units_note};
 use crate::compute::trust::{trust, what_ran};
 use crate::compute::view::View;
 use crate::data::RunData;
-use crate::format::absent_words;
+use crate::format::{absent_words, with_code};
 use crate::table;
 use minijinja::Environment;
 use minijinja::value::{Serde, Value as Shown};
@@ -135,6 +135,7 @@ pub fn html(data: &RunData) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.add_filter("present", present);
     environment.add_filter("absent_words", absent_words);
+    environment.add_filter("code", with_code);
     for (name, source) in [
         ("report.html", include_str!("../templates/report.html")),
         ("tables.html", include_str!("../templates/tables.html")),

@@ -146,7 +146,7 @@ fn results(text: &mut String, data: &RunData, view: &View<'_>) {
     );
     let tables = table::results(data, view);
     for (title, rows) in [
-        ("Array at rest", &tables.steady),
+        ("Without a sync", &tables.steady),
         ("During a sync", &tables.syncing),
         ("In the background", &tables.background),
     ] {

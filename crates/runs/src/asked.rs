@@ -57,9 +57,10 @@ pub struct Asked {
     #[arg(long = "disk", value_name = "PRESET|DEVICE")]
     pub disks: Vec<String>,
 
-    /// The parameter set of the disk models. `all` runs each set that the disks have.
-    /// The first set gives the figure, and the others give the band around it.
-    #[arg(long, value_name = "strict|joint|all", default_value = ALL_FITS)]
+    /// The parameter set of the disk models (`raidlab disks` lists the sets of each disk). `all`
+    /// runs each set that the disks have. The first set gives the figure, and the others give
+    /// the band around it.
+    #[arg(long, value_name = "SET|all", default_value = ALL_FITS)]
     pub fit: String,
 
     /// The seed of everything random, 0 to 2^64-1. On the model and the kernel bench

@@ -246,7 +246,7 @@ fn listing(what: &str) -> &'static str {
         "host" => "`raidlab subjects --hosts` lists the hosts",
         "disk preset" => "`raidlab disks` lists the presets",
         "processor" => "`raidlab processors` lists the processors",
-        _ => "docs/reference/files.md tells which come with raidlab",
+        _ => "docs/reference/figures.md says what such a file has",
     }
 }
 

@@ -135,12 +135,12 @@ fn short_of_jobs(suite: &Suite, experiments: &[Experiment]) -> Vec<String> {
             .flat_map(|(_, step)| step.jobs());
         let jobs = match missing.count() {
             0 => return None,
-            _ if is_jobless(one) => "none of the suite's jobs".to_owned(),
-            1 => "not the suite's last job".to_owned(),
-            many => format!("not the suite's last {many} jobs"),
+            _ if is_jobless(one) => "all jobs of the suite".to_owned(),
+            1 => "the suite's last job".to_owned(),
+            many => format!("the suite's last {many} jobs"),
         };
         Some(format!(
-            "{}: {jobs}: it has no redundancy, and before them a member is taken out or a check begins",
+            "{}: {jobs}, as it has no redundancy: before them a member is taken out or a check begins",
             one.subject.name
         ))
     });

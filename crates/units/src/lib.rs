@@ -6,6 +6,7 @@
 
 mod digest;
 mod gather;
+mod misread;
 mod packed;
 mod parse;
 mod path;
@@ -17,6 +18,7 @@ mod words;
 
 pub use digest::{FNV_BASIS, fnv1a};
 pub use gather::{distinct, grouped};
+pub use misread::{nearest, plain_words, suggestion};
 pub use packed::{check_unpacked, text_of};
 pub use parse::{LONGEST_TIME, ParseUnitError, bytes_in, parse_bytes, parse_duration};
 pub use path::{PathError, cannot};

@@ -47,7 +47,7 @@ pub enum BuildError {
     #[error("the suite's disks cannot be had")]
     Wiring(#[from] WiringError),
     /// The jobs reach behind the end of the array.
-    #[error("the suite does not fit")]
+    #[error("the jobs do not fit on the array")]
     Capacity(#[source] CapacityError),
     /// The read policy of a subject is unknown or does not fit its array.
     #[error("the subject's read policy cannot be used")]

@@ -132,7 +132,8 @@ fn jobs_that_do_not_fit_are_refused_before_anything_runs() {
     };
     assert_eq!(
         error(2 << 40).to_string(),
-        "job `1` asks `gmirror` for bytes up to 3 TiB, but it holds 2.00 TiB"
+        "job `1` asks `gmirror` for bytes up to 3 TiB, but it holds 2.00 TiB; ask for less (`size`, \
+         `filesize`, `offset`), or take larger disks"
     );
     assert_eq!(
         error(100),

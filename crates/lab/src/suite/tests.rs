@@ -139,6 +139,7 @@ field misspelt                 subjects                    subject
 field unlike any               END                         \n[extra]\nx = 1\n
 step field misspelt            class                       clas
 wrong type                     disks = [                   disks = [1,
+steps that are no list         [[step]]                    [step]\nwait = "1s"\n\n[step]
 subject misspelt               "md"                        "gmiror"
 subject twice                  "md"                        "md", "md"
 no subjects                    "md"                        NOTHING

@@ -82,11 +82,18 @@ const MISTAKES: &[(&str, &str)] = &[
     ("subjects misspelt", "subjects openzfs"),
     ("a host misspelt", "run quick --model-host linux-3.61"),
     ("disks misspelt", "disks wd4000"),
+    ("a field of a preset misspelt", "disks wrong.toml"),
+    ("a field of a processor misspelt", "processors wrong.toml"),
+    (
+        "a field of an article's figures misspelt",
+        "import figures.toml",
+    ),
     ("claims misspelt", "claims unequal"),
     // What the shell hands over cannot be read as a command at all.
     ("a suite without a command", "quick"),
     ("a command misspelt", "runn quick"),
     ("a command's command misspelt", "kernel biuld"),
+    ("help on a command misspelt", "help comapre"),
     ("two suites", "run quick md-levels"),
     ("an option of fio's", "run quick --iodepth 4"),
     ("an option misspelt", "run quick --subjects md"),
@@ -122,6 +129,8 @@ const MISTAKES: &[(&str, &str)] = &[
 fn the_commonest_mistakes_are_answered_with_what_to_type() {
     let lab = Lab::new();
     lab.write("notes", "hm\n");
+    lab.write("wrong.toml", "schema = 1\nnaem = \"x\"\n");
+    lab.write("figures.toml", "kind = \"figures\"\ntitel = \"x\"\n");
     std::fs::create_dir(lab.path("folder")).expect("a folder");
     for (name, version) in [("empty.db", None), ("newer.db", Some(99))] {
         drop(Store::open(lab.path(name)).expect("a store"));

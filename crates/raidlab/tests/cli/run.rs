@@ -218,7 +218,7 @@ fn a_subject_without_a_job_is_told() {
     let taken_out: String = taken_out.map(|step| format!("[[step]]{step}")).collect();
     lab.write("out.toml", &format!("{head}{taken_out}"));
     let ran = lab.run("run ./out.toml --quick --no-report");
-    let words = "md-raid0: none of the suite's jobs";
+    let words = "md-raid0: all jobs of the suite";
     let told = format!("left out: {words}");
     assert!(ran.stderr.contains(&told), "{}", ran.stderr);
     assert!(ran.stdout.contains(words), "{}", ran.stdout);
@@ -232,7 +232,7 @@ fn a_subject_without_a_job_is_told() {
     // Nor are those that it lacks passed over where it does the first ones.
     lab.write("short.toml", &suite);
     let ran = lab.run("run ./short.toml --quick --no-report");
-    let words = "md-raid0: not the suite's last";
+    let words = "md-raid0: the suite's last";
     assert!(ran.stderr.contains(words), "{}", ran.stderr);
     assert!(ran.stdout.contains(words), "{}", ran.stdout);
 }

@@ -33,7 +33,7 @@ pub(super) fn figures(view: &View<'_>) -> Option<Figure> {
     (!panels.is_empty()).then(|| Figure {
         id: "balance".to_owned(),
         title: "Which member served the reads".to_owned(),
-        caption: "Share of each member in the read commands of a job, copying included: the first \
+        caption: "Share of each member in the read commands of a job, those of a sync included: the first \
                   member dark, the others lighter. An even mirror has 50 % each; one long dark \
                   bar means that one disk did all the work."
             .to_owned(),

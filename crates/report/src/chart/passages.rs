@@ -85,7 +85,7 @@ pub(super) fn along_sync(data: &RunData, view: &View<'_>) -> Vec<Figure> {
     let all = series_by_class(view);
     let several = all.len() > 1;
     let figures = all.into_iter().enumerate().flat_map(|(number, rows)| {
-        let title = "Rates while the array copies";
+        let title = "Rates during a sync";
         let (id, title) = if several {
             let class = class_title(data, &rows[0].head.class);
             (format!("sync-of-{number}"), format!("{title}: {class}"))
@@ -134,7 +134,7 @@ fn series_figures(view: &View<'_>, rows: &[&Row<'_>], id: String, title: String)
         100.0
     };
     let x_axis = with(
-        axis("progress of the copying, percent"),
+        axis("progress of the sync, percent"),
         &json!({"range": [-0.03 * end, 1.03 * end], "zeroline": false}),
     );
     Lines {

@@ -35,7 +35,7 @@ fn the_charts_of_the_2015_suite() {
         titles,
         [
             "Random reads: reads by queue depth",
-            "Rates while the array copies",
+            "Rates during a sync",
             "Reads by number of streams",
             "Writes of large blocks",
             "Writes of small blocks",
@@ -71,7 +71,7 @@ fn every_figure_says_unit_and_direction() {
     let data = sample::data();
     for (title, unit) in [
         ("Random reads: reads by queue depth", "iops, more is better"),
-        ("Rates while the array copies", "iops, more is better"),
+        ("Rates during a sync", "iops, more is better"),
         (
             "Reads by number of streams",
             "MB/s (10⁶ bytes), more is better",
@@ -165,7 +165,7 @@ fn published_figures_stand_at_their_own_sync_progress() {
             *percent += 3.0;
         }
     }
-    let figure = named(&data, "Rates while the array copies");
+    let figure = named(&data, "Rates during a sync");
     let mut traces = traces(&figure, 0).iter();
     let published = traces.find(|trace| trace["mode"] == "markers").unwrap();
     assert_eq!(published["x"][1], json!(16.0));
@@ -181,7 +181,7 @@ fn copying_that_has_just_begun_fills_the_width() {
             *percent /= 100.0;
         }
     }
-    let figure = named(&data, "Rates while the array copies");
+    let figure = named(&data, "Rates during a sync");
     let last = data
         .measurements
         .iter()
@@ -328,10 +328,10 @@ fn series_of_two_classes_are_charts_of_their_own() {
     }
     for (title, percents) in [
         (
-            "Rates while the array copies: Random reads during resync",
+            "Rates during a sync: Random reads during resync",
             [0.0, 10.0],
         ),
-        ("Rates while the array copies: Resync writes", [20.0, 30.0]),
+        ("Rates during a sync: Resync writes", [20.0, 30.0]),
     ] {
         let figure = named(&data, title);
         let mut traces = traces(&figure, 0).iter();

@@ -14,7 +14,7 @@ const ENDED_EARLY: &str = "T6";
 type State = (fn(&Measurement) -> bool, &'static str);
 
 const STATES: [State; 2] = [
-    (is_copying, "copying went on in the background"),
+    (is_copying, "a sync was running"),
     (is_missing, "a member was missing"),
 ];
 

@@ -99,15 +99,16 @@ pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
     let disks = unfitted(cells().map(|cell| cell.m));
     if !disks.is_empty() {
         sentences.push(format!(
-            "Nobody fitted the model to {}: such figures carry a band, as (128…326), in which the \
-             real disks' figures lie for nine disks of ten, as far as leaving out can tell. The \
-             ratio of two figures on the same disks is known better than that, and a rank that \
-             is within what is not known is called one that cannot be told.",
+            "Nobody fitted the model to {}. Figures of such disks have a band: for nine disks of \
+             ten the figure of the real disk lies in it, as the errors of other disks show, which \
+             were predicted from their data sheets alone. Two subjects on the same disks can be \
+             compared more exactly than that. Where it is uncertain all the same which one is \
+             faster, the verdict is \"cannot tell\".",
             disks
         ));
         if !view.background.is_empty() {
-            let words = "What the arrays did in the background has no band and is ranked without \
-                         one, as nobody has measured how far it may be off.";
+            let words = "Times and rates of what the arrays did in the background have no band, as \
+                         nobody has measured how far off they may be. They are ranked as they are.";
             sentences.push(words.to_owned());
         }
     }

@@ -46,14 +46,16 @@ pub(crate) struct ResultCell {
 /// The article's table in two parts.
 #[derive(Debug, Serialize)]
 pub(crate) struct ResultTables {
-    /// Jobs on an array at rest.
+    /// Jobs without a sync.
     pub steady: Vec<ResultRow>,
     /// Jobs during a resync or recovery.
     pub syncing: Vec<ResultRow>,
     /// The background work of the arrays, and the shares of rates that jobs kept meanwhile.
     pub background: Vec<ResultRow>,
-    /// Whether any figure at rest is compared with the disks' bound.
+    /// Whether any figure without a sync is compared with the disks' bound.
     pub of_disks: bool,
+    /// Whether any figure has the band of disks that nobody fitted.
+    pub band: bool,
     /// Whether any figure has its interval below it, which widens its column.
     pub spread: bool,
     /// The warnings of each column that apply to every figure in it: they are printed at
@@ -100,6 +102,7 @@ pub(crate) fn results(data: &RunData, view: &View<'_>) -> ResultTables {
         .flat_map(|row| row.cells.iter().flatten());
     ResultTables {
         of_disks: steady.iter().any(against_disks),
+        band: view.all_cells().any(|(_, _, cell)| cell.of_disks.is_some()),
         spread: cells.any(|cell| !cell.spread.is_empty()),
         column_marks: column_marks.clone(),
         steady,
@@ -146,7 +149,7 @@ fn result_cell(row: &Row<'_>, cell: Cell<'_>, standing: Option<Standing>) -> Res
         }
     }
     if let Some(band) = cell.of_disks {
-        spread.push(format!("disks {}", words(band)));
+        spread.push(format!("band {}", words(band)));
         half_width.push(format!("({})", words(band)));
     }
     ResultCell {

@@ -6,7 +6,7 @@
 use super::locks::LockName;
 use super::task::{Part, Place};
 use raidlab_disk::Order;
-use raidlab_units::{Nanos, Sectors, line_of};
+use raidlab_units::{Nanos, Sectors, line_of, plain_words, suggestion};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -195,8 +195,9 @@ impl ProcessorPreset {
             what,
         };
         let raw: File = toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            fail(at, error.message().to_owned())
+            let span = error.span().unwrap_or(0..0);
+            let place = text.get(span.clone()).unwrap_or_default();
+            fail(span.start, plain_words(error.message(), place))
         })?;
         let schema = *raw.schema.get_ref();
         if schema != 1 {
@@ -245,8 +246,8 @@ fn check(name: &str, value: &Spanned<Value>) -> Result<(), (usize, String)> {
     let (mut at, given, known) = (value.span().start, value.get_ref(), ProcessorNumbers::NAMES);
     let (number, (least, most)) = (given.value, range(name));
     let what = if !known.contains(&name) {
-        let known = known.join(", ");
-        format!("`{name}` is no number of a processor; known are: {known}")
+        let near = suggestion(name, known);
+        format!("`{name}` is no number of a processor; {near}")
     } else if !(least..=most).contains(&number) {
         format!("`{name}` is {number}, but must be {least} to {most}")
     } else if COUNTS.contains(&name) && number.fract() != 0.0 {

@@ -88,8 +88,8 @@ fn options_that_nothing_would_come_of_are_refused() {
     for (words, told) in [
         ("--null 0", "above 0"),
         ("--memory 0", "above 0"),
-        ("--connections 0", "0 is not in 1.."),
-        ("--member-timeout 0", "0 is not in 1.."),
+        ("--connections 0", "it takes a number from 1"),
+        ("--member-timeout 0", "it takes a number from 1"),
     ] {
         let said = place.refused(&format!("serve {words}"), 2);
         assert!(said.contains(told), "{said}");

@@ -148,8 +148,7 @@ fn rates(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Fi
         );
     }
     if cells().any(|cell| cell.at_least) {
-        caption
-            .push_str("What a pale bar stands for went on when the run ended, and took longer. ");
+        caption.push_str("A pale bar is a time that had not ended when the run did. ");
     }
     if panels.len() > 1 {
         caption.push_str("Each panel has a scale of its own. ");

@@ -88,7 +88,7 @@ fn subjects_in_unlike_states_are_not_ranked_without_a_word() {
     let words = reason(&data);
     assert!(
         words.contains(
-            "states were not alike: copying went on in the background in all rows of md, \
+            "states were not alike: a sync was running in all rows of md, \
                  in none of zfs"
         ),
         "{words}"

@@ -30,7 +30,7 @@ impl State {
         match self {
             Self::Whole => "whole",
             Self::Degraded => "degraded",
-            Self::Copying => "copying",
+            Self::Copying => "sync",
         }
     }
 }
@@ -185,7 +185,7 @@ pub(crate) fn event_words(event: &EventRecord) -> String {
 fn changed(before: State, after: State) -> Option<&'static str> {
     match (before, after) {
         (State::Whole | State::Copying, State::Degraded) => Some("a member is lost"),
-        (State::Whole | State::Degraded, State::Copying) => Some("copying begins"),
+        (State::Whole | State::Degraded, State::Copying) => Some("a sync begins"),
         (State::Copying | State::Degraded, State::Whole) => Some("whole again"),
         _ => None,
     }
@@ -237,7 +237,7 @@ mod tests {
             marks,
             [
                 (1, "a member is lost"),
-                (2, "copying begins"),
+                (2, "a sync begins"),
                 (3, "whole again")
             ]
         );
@@ -285,7 +285,7 @@ mod tests {
         let view = View::new(&data);
         let all = passages(&data, &view);
         assert_eq!(all[0].marks[0], (1, "remove 1".to_owned()));
-        assert_eq!(all[0].marks[1].1, "copying begins");
+        assert_eq!(all[0].marks[1].1, "a sync begins");
     }
 
     #[test]
