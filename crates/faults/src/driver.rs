@@ -93,6 +93,12 @@ impl Driver {
         states.unwrap_or_default()
     }
 
+    /// Returns what the array holds back and why: a line for each cause.
+    pub(crate) fn waits(&self) -> Vec<String> {
+        let waits = self.array().map(PersistentArray::waits);
+        waits.unwrap_or_default()
+    }
+
     /// Returns the handle of the device that serves each slot, failed ones included.
     pub(crate) fn served(&self) -> Vec<Option<usize>> {
         let served = self.array().map(PersistentArray::served);

@@ -228,7 +228,7 @@ impl Reader {
         for _ in 0..count {
             let mut next = Vec::new();
             for loss in &last {
-                let above = loss.iter().last().map_or(0, |slot| slot.0 + 1);
+                let above = loss.iter().next_back().map_or(0, |slot| slot.0 + 1);
                 let more = present.iter().filter(|slot| slot.0 >= above);
                 next.extend(more.map(|slot| loss.with(slot)));
             }

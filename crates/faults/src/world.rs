@@ -346,12 +346,19 @@ impl<'a> World<'a> {
             next => Err(violation(
                 "liveness",
                 format!(
-                    "{what} never end: {} requests, {} commands in flight, next event {next:?}",
+                    "{what} never end: {} requests, {} commands in flight, next event {next:?}; {}",
                     self.asked.len(),
-                    self.flights.len()
+                    self.flights.len(),
+                    self.waits()
                 ),
             )),
         }
+    }
+
+    /// Returns what the array waits for, in words.
+    fn waits(&self) -> String {
+        let waits = self.driver.as_ref().map(Driver::waits);
+        waits.unwrap_or_default().join("; ")
     }
 
     /// Returns the state of each slot's member, by the core.

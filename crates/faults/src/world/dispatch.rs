@@ -294,7 +294,7 @@ impl World<'_> {
         let Some(next) = self.next_event() else {
             return Err(violation(
                 "liveness",
-                "requests wait and nothing is in flight",
+                format!("requests wait and nothing is in flight: {}", self.waits()),
             ));
         };
         self.now = self.now.max(next);

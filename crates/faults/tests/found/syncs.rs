@@ -133,3 +133,43 @@ fn a_first_resync_is_one_only_while_the_log_says_so() {
     ];
     keeps(30_000_049_429, options, &script);
 }
+
+/// Beyond what RAID 4 can bear: an array with a write log had broken down while a slow member had a
+/// record to write. When it was written, the log went on, what it sent next was refused, and the
+/// failures of the members that refused it were never said to be recorded. So a write waited for
+/// ever.
+#[test]
+fn what_fails_when_the_log_of_a_broken_array_goes_on_holds_nobody_back() {
+    let options = Options {
+        growth: 264,
+        log: true,
+        write_through: true,
+        tear: tear(0, 40, 80),
+        latency_high_ns: 50_000,
+        sync_block: 128,
+        window: 8,
+        stripes: 256,
+        depth: 1,
+        overlaps: false,
+        over_budget: true,
+        ..Options::plain(
+            Level::Raid4,
+            Layout::Parity(ParityLayout::ParityLast),
+            4,
+            (16, 352),
+        )
+    };
+    let slow = Action::Slow {
+        member: 3,
+        factor: 1000,
+    };
+    let script = [
+        after(0, write(316, 6)),
+        after(34_744_689, write(64, 32)),
+        after(0, slow),
+        after(3_304_880, Action::Fail { member: 3 }),
+        after(2_480_457, Action::Lose { member: 2 }),
+        after(0, mend(true, true)),
+    ];
+    keeps(430_000_489_664, options, &script);
+}
