@@ -8,8 +8,7 @@
 
 mod figures;
 
-use figures::{print_errors, rows, write};
-use raidlab_lab::{Choices, Files, Suite, catalogue};
+use figures::{experiment, print_errors, rows};
 use raidlab_store::Operation;
 use std::error::Error;
 
@@ -173,19 +172,7 @@ fn figure(case: &Case) -> Result<f64, Box<dyn Error>> {
          queue = \"fio\"\nfio = \"{} --direct=1 --group_reporting --randseed=7\"\n",
         case.disks, case.subject, case.fio,
     );
-    let suite = Suite::load(&write(&folder, "suite.toml", &text)?)?;
-    let mut subjects = suite.subjects.clone();
-    let host = catalogue::host(&Files::default(), "linux-5.10")?;
-    for subject in &mut subjects {
-        subject.move_to(&host);
-    }
-    let choices = Choices {
-        fits: vec!["rated".to_owned()],
-        seed: 1,
-        ..Choices::default()
-    };
-    let experiment = suite.experiments(&subjects, &choices).swap_remove(0);
-    let rows = rows::of(&experiment)?;
+    let rows = rows::of(&experiment(&folder, &text, Some("linux-5.10"))?)?;
     let mut rows = rows.iter().filter(|row| row.op == case.operation);
     let row = rows.next().ok_or("no row")?;
     Ok(match case.unit {

@@ -9,9 +9,8 @@
 
 mod figures;
 
-use figures::{print_errors, rows, write};
+use figures::{experiment, print_errors, rows, write};
 use raidlab_bench_model::presets;
-use raidlab_lab::{Choices, Files, Suite, catalogue};
 use raidlab_store::Measurement;
 use std::error::Error;
 use tempfile::TempDir;
@@ -347,19 +346,7 @@ fn row(case: &Case, members: u32) -> Result<Measurement, Box<dyn Error>> {
         processor(&folder, case.sockets)?,
         case.fio,
     );
-    let suite = Suite::load(&write(&folder, "suite.toml", &text)?)?;
-    let mut subjects = suite.subjects.clone();
-    let host = catalogue::host(&Files::default(), case.host)?;
-    for subject in &mut subjects {
-        subject.move_to(&host);
-    }
-    let choices = Choices {
-        fits: vec!["rated".to_owned()],
-        seed: 1,
-        ..Choices::default()
-    };
-    let experiment = suite.experiments(&subjects, &choices).swap_remove(0);
-    let rows = rows::of(&experiment)?;
+    let rows = rows::of(&experiment(&folder, &text, Some(case.host))?)?;
     rows.into_iter().next().ok_or_else(|| "no row".into())
 }
 

@@ -9,9 +9,9 @@
 
 mod figures;
 
-use figures::{print_errors, rows, write};
+use figures::{experiment, print_errors, rows, write};
 use raidlab_bench_model::presets;
-use raidlab_lab::{Choices, Suite, ZfsChecksum, ZfsCompression};
+use raidlab_lab::{ZfsChecksum, ZfsCompression};
 use raidlab_units::Bytes;
 use std::error::Error;
 
@@ -164,14 +164,7 @@ fn figure(case: &Case) -> Result<f64, Box<dyn Error>> {
             &format!("{} {}", if case.is_rate { "" } else { READ }, case.fio)
         ),
     );
-    let suite = Suite::load(&write(&folder, "suite.toml", &text)?)?;
-    let choices = Choices {
-        fits: vec!["rated".to_owned()],
-        seed: 1,
-        ..Choices::default()
-    };
-    let all = suite.experiments(&suite.subjects, &choices);
-    let mut experiment = all.into_iter().next().ok_or("no experiment")?;
+    let mut experiment = experiment(&folder, &text, None)?;
     let host = experiment.subject.host.as_mut().ok_or("no host")?;
     host.memory = Bytes(1 << 29);
     let zfs = experiment.subject.zfs.as_mut().ok_or("no pool")?;
