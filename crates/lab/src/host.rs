@@ -82,8 +82,8 @@ pub enum MdRelease {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OldLock {
-    /// RAID 10 takes `resync_lock` at the begin and the end of each request, and wakes the queue of
-    /// the barrier.
+    /// RAID 10 takes `resync_lock` at the begin and the end of each request, and wakes its barrier's
+    /// queue of waiting requests.
     Barrier,
     /// RAID 1 wakes the queue of the barrier at the end of each request.
     WakeUp,

@@ -408,8 +408,8 @@ impl Looked {
     }
 }
 
-/// Sets an option among the words of a command line, `--option VALUE` or `--option=VALUE`, or adds
-/// it.
+/// Sets an option among the words of a command line, `--option VALUE` or `--option=VALUE`. If it is
+/// not there, it is added.
 fn set_option(words: &mut Vec<String>, option: &str, value: &str) {
     let begin = format!("{option}=");
     // A word that is no UTF-8, or has blanks, is quoted as a whole.

@@ -123,8 +123,8 @@ pub fn read(name: &str, text: &str) -> Result<Plan<Asked>, Failure> {
     })
 }
 
-/// The plan that a store keeps of a run, with a message about every file of it that is not the
-/// present one.
+/// The plan that a store keeps of a run. There is a message about every file that is another one
+/// now, or is not there.
 ///
 /// # Errors
 /// When the run has no plan, or one of another version.

@@ -17,7 +17,7 @@ use raidlab_array::{
     ArrayStatus, Behind, Candidate, CommandId, Copies, Layout, Level, MemberError, NewDevice,
     Outputs, PersistentArray, Request, Slot, StepId, StepResult, SyncProgress, VerbError,
 };
-use raidlab_units::{Nanos, Sectors, Span, SpanSet, in_one_line};
+use raidlab_units::{Nanos, Sectors, SpanSet, in_one_line};
 use std::collections::VecDeque;
 
 /// A time longer than any run, by which no leap is ever planned.
@@ -287,11 +287,7 @@ impl Subject for PersistentSubject {
         if disks.any(|(disk, skips)| *skips && rebuilds(disk)) {
             return self.array.sync_rest();
         }
-        let sync = self.sync()?;
-        Some(SpanSet::from_iter([Span::between(
-            sync.position,
-            sync.total,
-        )]))
+        Some(self.sync()?.rest())
     }
 
     fn is_syncing(&self) -> bool {

@@ -3,7 +3,7 @@
 use raidlab_array::{
     Behind, CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult, SyncProgress,
 };
-use raidlab_units::{Bytes, Nanos, Sectors, Span, SpanSet};
+use raidlab_units::{Bytes, Nanos, Sectors, SpanSet};
 use thiserror::Error;
 
 /// The state of a subject at one moment.
@@ -88,11 +88,7 @@ pub trait Subject {
     /// Returns the positions that the sync still has to copy or compare; `None` where it is not
     /// known which of them it will pass over.
     fn sync_rest(&mut self) -> Option<SpanSet> {
-        let sync = self.sync()?;
-        Some(SpanSet::from_iter([Span::between(
-            sync.position,
-            sync.total,
-        )]))
+        Some(self.sync()?.rest())
     }
     /// Whether a sync runs or is about to.
     fn is_syncing(&self) -> bool {

@@ -7,7 +7,7 @@ use crate::recovery::{SyncKind, SyncStatus};
 use crate::request::Slot;
 use raidlab_geometry::{Layout, Level};
 use raidlab_metadata::Uuid;
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span, SpanSet};
 use std::fmt;
 
 /// The state of an array in the words of mdadm's `State :` line; its `Display` is that line.
@@ -97,6 +97,12 @@ impl From<SyncStatus> for SyncProgress {
 }
 
 impl SyncProgress {
+    /// All positions from the sync's own to its end, as one range.
+    #[must_use]
+    pub fn rest(&self) -> SpanSet {
+        SpanSet::from_iter([Span::between(self.position, self.total)])
+    }
+
     /// Progress in percent, 0 to 100.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "for people")]

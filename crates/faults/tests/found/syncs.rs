@@ -134,10 +134,9 @@ fn a_first_resync_is_one_only_while_the_log_says_so() {
     keeps(30_000_049_429, options, &script);
 }
 
-/// Beyond what RAID 4 can bear: an array with a write log had broken down while a slow member had a
-/// record to write. When it was written, the log went on, what it sent next was refused, and the
-/// failures of the members that refused it were never said to be recorded. So a write waited for
-/// ever.
+/// Beyond what RAID 4 can bear: an array with a write log had broken down while a slow member wrote a
+/// record. Then the log went on, and what it sent next was refused. Nobody told the engine that
+/// these failures need not be recorded any more, so a write waited for ever.
 #[test]
 fn what_fails_when_the_log_of_a_broken_array_goes_on_holds_nobody_back() {
     let options = Options {

@@ -40,8 +40,8 @@ fn map(level: Level, layout: L, members: usize) -> StripeMap {
         .expect("a map the kernel would take")
 }
 
-/// As many rows as members, a word each, and a letter for each member: data chunks by index,
-/// `P`, `Q`.
+/// As many rows as members, a word each, and a letter for each member: the index of its data chunk, or
+/// `P` or `Q` for parity.
 fn drawn(level: Level, layout: L, members: u16) -> String {
     let map = map(level, layout, members.into());
     let draw = |row| {

@@ -165,8 +165,8 @@ fn what_helps_names_the_store_that_was_named() {
     }
 }
 
-/// Files that are not where the run was planned are not gone. What has such a file's name may be
-/// anything.
+/// Files that are not where the run was planned are not gone. Whatever has such a file's name, a pipe
+/// for example, is left alone.
 #[test]
 fn a_run_is_explained_in_another_folder() {
     let (lab, ..) = lab();

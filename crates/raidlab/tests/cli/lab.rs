@@ -76,7 +76,7 @@ rw=randwrite
 /// What is typed after `raidlab`: words with blanks between them, of which `'one word'` is one; or
 /// a list of words.
 pub trait CommandLine: Debug {
-    /// Its words.
+    /// Returns the words that the program is started with.
     fn words(&self) -> Vec<String>;
 }
 

@@ -112,7 +112,7 @@ pub(crate) fn verdicts(data: &RunData, view: &View<'_>) -> Vec<Verdict> {
 /// The kinds of work whose rows of one class are compared together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
-    /// Jobs.
+    /// Jobs, by their rates or times.
     Jobs,
     /// Syncs that make members equal, and the time until all are filled.
     Rebuilds,

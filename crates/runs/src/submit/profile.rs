@@ -97,8 +97,8 @@ fn memory<'a, D: Deserializer<'a>>(from: D) -> Result<Option<Bytes>, D::Error> {
     }
 }
 
-/// Reads a time that is not 0, in minutes: Slurm takes 0 for no limit, before which raidlab could not
-/// stop itself.
+/// Reads a time that is not 0, in minutes. Slurm takes 0 for no limit, and raidlab stops itself shortly
+/// before the limit.
 fn minutes<'a, D: Deserializer<'a>>(from: D) -> Result<Option<NonZero<u64>>, D::Error> {
     const MINUTE: Nanos = Nanos(60_000_000_000);
     let time = parse_duration(&String::deserialize(from)?).map_err(D::Error::custom)?;

@@ -4,8 +4,8 @@ use super::REAL;
 use crate::edited::edited;
 use raidlab_units::table;
 
-/// What is wrong, and the change that makes it so. `MANY` stands for more values than there may
-/// be.
+/// What is wrong, and the change that makes it so. `MANY` stands for more values
+/// than are allowed.
 const MISTAKES: &str = r#"
 file system misspelt              "ext4"                          "ext5"
 file system's option misspelt     options = [                     option = [
