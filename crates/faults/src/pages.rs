@@ -15,6 +15,7 @@ pub const PAGE: usize = SECTOR * 8;
 /// A run of sectors, of which those never written are zero.
 #[derive(Debug, Clone, Default)]
 pub struct Pages {
+    sectors: u64,
     pages: Vec<Option<Arc<[u8; PAGE]>>>,
 }
 
@@ -31,14 +32,16 @@ impl Pages {
     pub fn new(sectors: u64) -> Self {
         let (pages, _) = place(sectors.next_multiple_of(PAGE_SECTORS));
         Self {
+            sectors,
             pages: vec![None; pages],
         }
     }
 
-    /// Returns the number of sectors, in whole pages.
+    /// Returns the number of sectors. Where the last page is not a whole one, version 1.0 of md's
+    /// metadata has its superblock at another place than on a disk of whole pages.
     #[must_use]
-    pub fn sectors(&self) -> u64 {
-        self.pages.len() as u64 * PAGE_SECTORS
+    pub const fn sectors(&self) -> u64 {
+        self.sectors
     }
 
     /// Whether the sector is zero because it was never written.

@@ -103,10 +103,10 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        warden::stand_by();
+        let start = warden::Start::announce(&mut command);
         let begun = Instant::now();
         let child = command.spawn()?;
-        warden::guard(child.id());
+        start.guard(child.id());
         let mut process = Self {
             group: Pid::from_child(&child),
             child,

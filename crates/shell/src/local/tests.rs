@@ -1,4 +1,6 @@
 use super::*;
+use crate::warden::Start;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 
 fn sh(script: &str) -> Command {
@@ -226,31 +228,42 @@ fn a_watch_keeps_its_cadence_and_ends_when_dropped() {
     assert_eq!(Local::new().read(&file).unwrap(), ticks);
 }
 
-/// Not a test of its own: the raidlab that the next test starts in a process
-/// and kills.
+/// Not a test of its own: the raidlab that the next test starts in a process and kills.
 #[test]
 fn owner_to_be_killed() {
     let Ok(file) = env::var("RAIDLAB_TEST_FILE") else {
         return;
     };
     let script = format!("sleep 1000 & echo $! >{file}; wait");
-    let _running = Local::new().start(&sh(&script)).unwrap();
-    thread::sleep(Duration::from_secs(60));
+    if env::var("RAIDLAB_TEST_MOMENT").as_deref() == Ok("before its number is told") {
+        let mut command = process::Command::new("sh");
+        command.args(["-c", &*script]).process_group(0);
+        let _start = Start::announce(&mut command);
+        command.spawn().unwrap().wait().unwrap();
+    } else {
+        let _running = Local::new().start(&sh(&script)).unwrap();
+        thread::sleep(Duration::from_secs(60));
+    }
 }
 
 #[test]
 fn nothing_outlives_a_killed_owner() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("grandchild");
-    let mut owner = process::Command::new(env::current_exe().unwrap())
-        .args(["--exact", "local::tests::owner_to_be_killed"])
-        .env("RAIDLAB_TEST_FILE", &file)
-        .stdout(process::Stdio::null())
-        .spawn()
-        .unwrap();
-    let grandchild = line_of(&file);
-    assert!(runs(&grandchild));
-    owner.kill().unwrap();
-    owner.wait().unwrap();
-    wait_for("the grandchild's end", || !runs(&grandchild));
+    for moment in ["before its number is told", "while it runs"] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("grandchild");
+        let mut owner = process::Command::new(env::current_exe().unwrap())
+            .args(["--exact", "local::tests::owner_to_be_killed"])
+            .env("RAIDLAB_TEST_FILE", &file)
+            .env("RAIDLAB_TEST_MOMENT", moment)
+            .stdout(process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let grandchild = line_of(&file);
+        assert!(runs(&grandchild));
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+        wait_for(&format!("the grandchild's end, killed {moment}"), || {
+            !runs(&grandchild)
+        });
+    }
 }
