@@ -1,12 +1,12 @@
 //! A measurement of the costs of waiting: seconds of processor time for a minute of virtual time
 //! while an array is synced, and for a whole rebuild, level by level.
 //!
-//!     cargo run --release -p raidlab-bench-model --example waits -- [simulated]
+//!     cargo run --release -p raidlab-bench-model --example waits -- [simulated] [SUBJECT]...
 //!
-//! With `simulated` nothing is leapt over, and whole rebuilds are left out, as each
-//! would take the better part of an hour. Disks are of 4 TB; RAID 1 has two of them and
-//! the other levels four, RAID 6 a second time eight. Linux only: the processor time is
-//! that of /proc/thread-self/schedstat.
+//! With subjects only these are looked at. With `simulated` nothing is leapt over, and whole
+//! rebuilds are left out, as each would take the better part of an hour. Disks are of 4 TB; RAID 1
+//! has two of them and the other levels four, RAID 6 a second time eight. Linux only: the processor
+//! time is that of /proc/thread-self/schedstat.
 
 use raidlab_bench_model::ModelBench;
 use raidlab_lab::{Bench, Choices, Experiment, Observer, Progress, Suite};
@@ -93,13 +93,16 @@ fn cost(experiment: &Experiment) -> Result<(f64, f64), Box<dyn Error>> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let simulated = std::env::args().nth(1).as_deref() == Some("simulated");
+    let mut wanted: Vec<String> = std::env::args().skip(1).collect();
+    let simulated = wanted.first().is_some_and(|word| word == "simulated");
+    wanted.drain(..usize::from(simulated));
     let without: Vec<String> = simulated.then(|| "leaps".to_owned()).into_iter().collect();
     println!(
         "| subject | members | processor s per virtual minute | whole sync: processor s | virtual h |"
     );
     println!("|---|---|---|---|---|");
-    for (subject, members, first) in SUBJECTS {
+    let is_wanted = |subject| wanted.is_empty() || wanted.iter().any(|it| it == subject);
+    for (subject, members, first) in SUBJECTS.into_iter().filter(|row| is_wanted(row.0)) {
         let begin = if first { "" } else { REBUILD };
         let wait = format!("{begin}[[step]]\nwait = \"{MINUTES}m\"\n");
         let (a_while, _) = cost(&experiment(subject, members, &wait, &without)?)?;

@@ -14,15 +14,17 @@
 //!
 //! That holds for a sync that is *even*. A second is enough for a sample of it. Two samples in a
 //! row must agree before the first leap of a wait, as a job may have left something behind; until
-//! then everything is simulated. Two other kinds of syncs need longer samples. Their pace is the
+//! then everything is simulated. Three other kinds of syncs need longer samples. Their pace is the
 //! mean place in the second half of a sample less that in the first, whatever they did at its ends:
 //!
-//! * Some have a *rhythm*. md's stripe cache grows while a sync of RAID 4, 5 or 6 runs, and its
-//!   rate with it, from a third of the disks' pace to all of it in ten seconds. With a bitmap
-//!   a sync of any level comes to rest every five seconds, and after that thousands of stripes
-//!   begin together. A half of a sample is as long as the rhythm. The cache grows on for an
-//!   hour, ever more slowly, and with it the time that the sync rests. So a leap is at most as
-//!   long as the wait has been so far.
+//! * Some *grow*. md's stripe cache grows while a sync of RAID 4, 5 or 6 runs, and its rate with
+//!   it, from a third of the disks' pace to all of it in ten seconds. Platters of one kind set the
+//!   pace from then on, so one leap may go to the sync's end.
+//! * Some have a *rhythm*. With a bitmap a sync of any level comes to rest every five seconds,
+//!   and after that thousands of stripes begin together. A half of a sample is as long as the
+//!   rhythm. The cache grows on for an hour, ever more slowly, and with it the time that the sync
+//!   rests. So a leap is at most as long as the wait has been so far, and so is one over a sync
+//!   that grows and does not reach the disks' own pace.
 //! * Others are *held back*: md's throttle lets a sync go at full speed up to its maximum, and
 //!   then sleeps for half a second, so that the maximum holds over half a minute. Samples of
 //!   them are a minute long. They are leaped over in sectors, as the throttle counts them,
@@ -37,6 +39,7 @@ use crate::drive::Drive;
 use crate::jobs::Jobs;
 use crate::machine::{Load, Machine, SimError, Watch};
 use crate::result::{Latencies, MemberStatistics};
+use crate::subject::Gait;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::Direction;
 
@@ -51,14 +54,8 @@ const LOOK: Nanos = Nanos::from_millis(250);
 /// slower than the limit. Where nothing turns, the limit holds to the sync's end.
 const LONGEST_HELD_LEAP: Nanos = Nanos::from_secs(3600);
 
-/// The way in which a sync moves: see the top of this file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Gait {
-    Even,
-    /// The sync repeats itself after this time.
-    Rhythmic(Nanos),
-    HeldBack,
-}
+/// The percentage of the disks' own pace at which nothing but the platters holds a sync back.
+const OWN_PACE_PERCENT: u64 = 99;
 
 /// The longest time of a drain, which takes seconds at most; a subject that is not quiet after this
 /// has work of its own, and is not leaped.
@@ -239,10 +236,10 @@ impl Machine {
 
     /// The way in which a sync moves that has just slept, or has not.
     fn gait(&self, slept: bool) -> Gait {
-        match self.subject.sync_rhythm() {
-            _ if slept => Gait::HeldBack,
-            Some(rhythm) => Gait::Rhythmic(rhythm),
-            None => Gait::Even,
+        if slept {
+            Gait::HeldBack
+        } else {
+            self.subject.sync_gait()
         }
     }
 
@@ -251,7 +248,7 @@ impl Machine {
     fn sample_of(&self, gait: Gait) -> (Nanos, Nanos) {
         let (sample, worth) = match gait {
             Gait::Even => (self.subject.leap_sample(), 8),
-            Gait::Rhythmic(rhythm) => (rhythm * 2, 4),
+            Gait::Growing(time) | Gait::Rhythmic(time) => (time * 2, 4),
             // The sample is twice as long as md's throttle looks back.
             Gait::HeldBack => (Nanos::from_secs(60), 2),
         };
@@ -294,22 +291,24 @@ impl Machine {
                 last = None;
                 continue;
             }
+            let places: Vec<u64> = looks.iter().map(|look| self.gone(&way, *look)).collect();
+            let keeps_up = self.keeps_up(gait, after.total, &places);
             let (moved, took) = match gait {
+                _ if keeps_up => (sample.0, sample),
                 Gait::Even => (self.gone(&way, after.position), self.now - started),
-                Gait::Rhythmic(_) | Gait::HeldBack => {
-                    let places = looks.iter().map(|look| self.gone(&way, *look));
-                    between_halves(&places.collect::<Vec<_>>())
-                }
+                Gait::Growing(_) | Gait::Rhythmic(_) | Gait::HeldBack => between_halves(&places),
             };
             let pace = crate::result::scale(moved, Nanos::SECOND.0, took.0);
-            has_agreed |= gait == Gait::HeldBack || last.is_some_and(|last| agree(last, pace));
+            has_agreed |=
+                keeps_up || gait == Gait::HeldBack || last.is_some_and(|last| agree(last, pace));
             last = Some(pace);
             if moved == 0 || !has_agreed {
                 continue;
             }
             self.freeze_sync();
             if self.drain(None, end, watch)? && self.now < end {
-                self.leap_recovery((began, end), (moved, took), gait);
+                let longest = self.longest_leap_of(gait, keeps_up, self.now - began);
+                self.leap_recovery((end - self.now).min(longest), (moved, took), gait);
             }
             self.thaw_sync();
         }
@@ -326,27 +325,39 @@ impl Machine {
         Ok(positions)
     }
 
-    /// Jumps a drained recovery forward at `moved` places per `took`, within a wait that `began`
-    /// and will `end`.
-    fn leap_recovery(
-        &mut self,
-        (began, end): (Nanos, Nanos),
-        (moved, took): (u64, Nanos),
-        gait: Gait,
-    ) {
+    /// Whether nothing but the platters holds a sync back that was at these places: it has grown
+    /// as fast as they are, and all have the same rates up to its end.
+    fn keeps_up(&self, gait: Gait, total: Sectors, places: &[u64]) -> bool {
+        let sector = self.subject.member_sync_sector(total).0;
+        let end = |drive: &Drive| Some(drive.surface()?.position(sector));
+        let first = end(&self.drives[0]);
+        let are_alike = first.is_some() && self.drives.iter().all(|drive| end(drive) == first);
+        let latest = &places[places.len() * 3 / 4..];
+        matches!(gait, Gait::Growing(_)) && are_alike && is_own_pace(latest)
+    }
+
+    /// The longest leap over a sync that goes so, or as fast as the disks can, in a wait that has
+    /// lasted so long.
+    fn longest_leap_of(&self, gait: Gait, keeps_up: bool, lasted: Nanos) -> Nanos {
+        match gait {
+            _ if keeps_up => Nanos::MAX,
+            Gait::HeldBack if !self.drives.iter().any(Drive::turns) => Nanos::MAX,
+            Gait::HeldBack => LONGEST_HELD_LEAP,
+            Gait::Growing(_) | Gait::Rhythmic(_) => lasted.min(self.subject.longest_sync_leap()),
+            Gait::Even => self.subject.longest_sync_leap(),
+        }
+    }
+
+    /// Jumps a drained recovery forward for at most this time, at `moved` places per `took`.
+    fn leap_recovery(&mut self, longest: Nanos, (moved, took): (u64, Nanos), gait: Gait) {
         let (Some(now), Some(way)) = (self.sync(), self.way(gait)) else {
             return;
         };
         // The very end is simulated: that is where the array changes state.
-        let left = self.gone(&way, now.total) / 1000 * 999;
+        let left = self.gone(&way, now.total);
+        let left = left - (left / 1000).min(moved);
         let time_left = crate::result::scale(left, took.0, moved);
-        let longest = match gait {
-            Gait::HeldBack if !self.drives.iter().any(Drive::turns) => Nanos::MAX,
-            Gait::HeldBack => LONGEST_HELD_LEAP,
-            Gait::Rhythmic(_) => (self.now - began).min(self.subject.longest_sync_leap()),
-            Gait::Even => self.subject.longest_sync_leap(),
-        };
-        let time = (end - self.now).min(longest).min(Nanos(time_left));
+        let time = longest.min(Nanos(time_left));
         let position = self.reached(&way, crate::result::scale(moved, time.0, took.0));
         // Sync positions are multiples of the largest sync request (1 MiB).
         let position = position.max(now.position);
@@ -370,6 +381,15 @@ fn between_halves(places: &[u64]) -> (u64, Nanos) {
     )
 }
 
+/// Whether a sync that was at these places goes as fast as platters do: its places are times.
+fn is_own_pace(places: &[u64]) -> bool {
+    let (Some(first), Some(last)) = (places.first(), places.last()) else {
+        return false;
+    };
+    let took = LOOK.0 * (places.len() as u64 - 1);
+    took > 0 && last.saturating_sub(*first) * 100 >= took * OWN_PACE_PERCENT
+}
+
 /// Whether two samples' paces are alike.
 fn agree(one: u64, other: u64) -> bool {
     let most = one.max(other);
@@ -378,7 +398,7 @@ fn agree(one: u64, other: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{LOOK, agree, between_halves};
+    use super::{LOOK, agree, between_halves, is_own_pace};
     use raidlab_units::Nanos;
 
     #[test]
@@ -388,6 +408,17 @@ mod tests {
         assert_eq!(between_halves(&bursts), (40, LOOK * 4));
         assert_eq!(between_halves(&bursts[..5]), (30, LOOK * 3));
         assert_eq!(between_halves(&[]), (0, Nanos::ZERO));
+    }
+
+    #[test]
+    fn platters_own_pace_is_a_place_for_each_nanosecond() {
+        let at = |percent: u64| (0..7).map(|look| look * LOOK.0 * percent / 100);
+        for (percent, is_own) in [(46, false), (98, false), (99, true), (101, true)] {
+            let places: Vec<u64> = at(percent).collect();
+            assert_eq!(is_own_pace(&places), is_own, "{percent} %");
+        }
+        // Nothing was seen, or a sync that began anew.
+        assert!(!is_own_pace(&[]) && !is_own_pace(&[5]) && !is_own_pace(&[5, 0]));
     }
 
     #[test]

@@ -40,4 +40,4 @@ pub use processor::{
 pub use result::{
     DepthFound, JobOperations, JobResult, Latencies, MemberStatistics, OperationResult, Steadiness,
 };
-pub use subject::{Subject, SubjectError, SubjectState};
+pub use subject::{Gait, Subject, SubjectError, SubjectState};

@@ -12,7 +12,7 @@
 //! A member that is removed leaves when the superblocks of the others call it failed; verbs that
 //! are asked for meanwhile (a new member in its place) wait.
 
-use crate::subject::{Subject, SubjectError};
+use crate::subject::{Gait, Subject, SubjectError};
 use raidlab_array::{
     ArrayStatus, Behind, Candidate, CommandId, Copies, Layout, Level, MemberError, NewDevice,
     Outputs, PersistentArray, Request, Slot, StepId, StepResult, SyncProgress, VerbError,
@@ -340,14 +340,14 @@ impl Subject for PersistentSubject {
         }
     }
 
-    fn sync_rhythm(&self) -> Option<Nanos> {
+    fn sync_gait(&self) -> Gait {
         match self.array.status().bitmap_chunks {
             // A sync comes to rest where bits may age: after the `daemon_sleep` of the bitmap,
             // which is five seconds.
-            Some(_) => Some(Nanos::from_secs(5)),
-            // The stream goes evenly once the stripe cache has grown. After a leap it takes more
-            // than a second to fill the largest cache again.
-            None => (self.level.parity_count() > 0).then_some(Nanos::from_secs(3)),
+            Some(_) => Gait::Rhythmic(Nanos::from_secs(5)),
+            // After a leap it takes more than a second to fill the largest cache again.
+            None if self.level.parity_count() > 0 => Gait::Growing(Nanos::from_secs(3)),
+            None => Gait::Even,
         }
     }
 

@@ -19,6 +19,19 @@ pub struct SubjectState {
     pub leaped: Nanos,
 }
 
+/// The way in which a sync moves along the disks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gait {
+    /// A sample of a second is enough for its pace.
+    Even,
+    /// It gets faster while its cache grows, and at the disks' own pace it stays.
+    Growing(Nanos),
+    /// It repeats itself after this time.
+    Rhythmic(Nanos),
+    /// A throttle holds it back.
+    HeldBack,
+}
+
 /// A verb that the subject refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
@@ -104,9 +117,9 @@ pub trait Subject {
     fn leap_write(&mut self, start: Sectors, count: Sectors);
     /// The time for which a phase must be simulated to be representative.
     fn leap_sample(&self) -> Nanos;
-    /// The time after which its syncs repeat themselves, where they do not go evenly.
-    fn sync_rhythm(&self) -> Option<Nanos> {
-        None
+    /// The way in which its syncs move that no throttle holds back.
+    fn sync_gait(&self) -> Gait {
+        Gait::Even
     }
     /// The longest leap of a sequential job: after it a new sample is taken.
     fn longest_leap(&self) -> Bytes {

@@ -1,7 +1,7 @@
 //! The way of a sync: the places of what it still has to copy, one behind the other.
 
-use super::Gait;
 use crate::machine::Machine;
+use crate::subject::Gait;
 use raidlab_units::{Sectors, Span};
 
 /// What a sync has to do from a moment on.
@@ -68,7 +68,7 @@ impl Machine {
     fn sync_place(&self, position: Sectors, gait: Gait) -> u64 {
         match gait {
             Gait::HeldBack => position.0,
-            Gait::Even | Gait::Rhythmic(_) => {
+            Gait::Even | Gait::Growing(_) | Gait::Rhythmic(_) => {
                 self.position(self.subject.member_sync_sector(position).0)
             }
         }
