@@ -14,8 +14,9 @@
 //! does so too, is not modelled.
 
 use super::stripe::{Stripe, SyncStage};
-use raidlab_array::{Mixed, StripeWork};
+use raidlab_array::{Mix, StripeWork};
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// The number of lists of free places (`NR_STRIPE_HASH_LOCKS`). A list that begins without a place
 /// would never get one.
@@ -40,7 +41,7 @@ const SHRINK_BATCH: u64 = 128;
 #[derive(Debug)]
 pub(super) struct Cache {
     /// The stripes by number; one that the thread is handling is with it.
-    stripes: HashMap<u64, Option<Box<Stripe>>, Mixed>,
+    stripes: HashMap<u64, Option<Box<Stripe>>, BuildHasherDefault<Neighbours>>,
     /// The number of stripes in each chain of md's table.
     chains: Box<[u32]>,
     /// Free places, with the stripe that they still contain, if any.
@@ -59,6 +60,32 @@ pub(super) struct Cache {
     next_ticket: u64,
     /// The work done on stripes since it was last taken.
     pub(super) work: StripeWork,
+}
+
+/// A hash of stripes' numbers under which 64 of them in a row lie side by side: a stream or a sync,
+/// which has tens of thousands of them in work, finds the next one in the processor's own cache.
+#[derive(Debug, Default)]
+struct Neighbours(u64);
+
+impl Hasher for Neighbours {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let mut row = Mix::default();
+        row.write_u64(self.0 ^ (number / 64));
+        // Tables take their place by the lowest bits, and tell entries of a place apart by the
+        // seven highest.
+        let row = (row.finish() & !63) & (u64::MAX >> 7);
+        self.0 = row | (number % 64) | (number << 57);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 fn list_of(number: u64) -> usize {
