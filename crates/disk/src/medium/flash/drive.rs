@@ -1,11 +1,12 @@
 //! A solid-state disk at work: its commands from submission to completion. The
-//! parts are described in their modules: [dies](super::dies),
+//! parts are described in their modules: [dies](super::dies), [reading ahead](super::ahead),
 //! [link](super::link), [writes](super::writes), [pages](super::pages).
 
-use super::dies::{Dies, Ended, Unit, UnitKind};
+use super::ahead::{Ahead, Found};
+use super::dies::{Dies, Ended, Page, Unit, UnitKind};
 use super::events::{Event, Events};
 use super::link::Link;
-use super::pages::{Location, PAGE_BYTES, Pages};
+use super::pages::{PAGE_BYTES, Pages};
 use super::parameters::Parameters;
 use super::shape::NONE;
 use super::writes::Writes;
@@ -21,6 +22,9 @@ use std::ops::Range;
 /// Sectors of a logical page.
 const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES;
 
+/// The bit by which the dies tell what is fetched of a stream from what a command waits for.
+const AHEAD: u32 = 1 << 31;
+
 /// A command in progress.
 #[derive(Debug, Clone, Copy)]
 struct Flight {
@@ -35,6 +39,10 @@ struct Flight {
 }
 
 impl Flight {
+    fn sectors(&self) -> Range<u64> {
+        self.command.start.0..self.command.end()
+    }
+
     /// The numbers of the logical pages that its sectors touch, in part or whole.
     fn pages(&self) -> Range<u64> {
         self.command.start.0 / PAGE_SECTORS..self.command.end().div_ceil(PAGE_SECTORS)
@@ -60,6 +68,7 @@ pub(crate) struct FlashDisk {
     link: Link,
     dies: Box<Dies>,
     writes: Box<Writes>,
+    ahead: Ahead,
     flights: Vec<Flight>,
     unused: u32,
     in_flight: u32,
@@ -90,6 +99,10 @@ impl FlashDisk {
             writes_through: disk.write_window == 0,
             link: Link::new(numbers.generation, numbers.lanes, disk.interface.0),
             dies: Box::new(Dies::new(numbers)),
+            ahead: Ahead::new(
+                numbers.dies as u64 * numbers.page.0 / SECTOR_BYTES,
+                disk.capacity.0,
+            ),
             writes: Box::new(Writes::new(numbers, disk.write_window, pages)),
             flights: Vec::new(),
             unused: NONE,
@@ -173,12 +186,14 @@ impl FlashDisk {
             }
             CommandKind::Read => self.waiting.push_back(slot),
             CommandKind::Write | CommandKind::WriteThrough => {
+                self.ahead.forget(&flight.sectors());
                 let bytes = flight.command.count.0 * SECTOR_BYTES;
                 let arrived = self.link.transfer(now, 0, bytes);
                 self.push(arrived, Event::Arrived(slot));
             }
             CommandKind::Flush => self.flush(now, slot),
             CommandKind::Discard => {
+                self.ahead.forget(&flight.sectors());
                 // Pages that are covered in part are kept.
                 let first = flight.command.start.0.div_ceil(PAGE_SECTORS);
                 let end = flight.command.end() / PAGE_SECTORS;
@@ -192,40 +207,61 @@ impl FlashDisk {
     fn read(&mut self, now: u64, slot: u32) {
         let Command { start, count, .. } = self.flights[slot as usize].command;
         let end = start.0 + count.0;
-        let in_page = self.numbers.page.0 / SECTOR_BYTES;
+        self.ahead.follow(start.0..end);
         self.flights[slot as usize].pending = 1;
         let mut sector = start.0;
         while sector < end {
-            let page = sector / PAGE_SECTORS;
-            let location = self.writes.pages.location(page);
-            let next = match location {
-                Some(location) if location.together => (sector / in_page + 1) * in_page,
-                _ => (page + 1) * PAGE_SECTORS,
-            };
-            let bytes = (next.min(end) - sector) * SECTOR_BYTES;
+            let (page, next) = self.page(sector);
+            let next = next.min(end);
+            let bytes = (next - sector) * SECTOR_BYTES;
             self.flights[slot as usize].pending += 1;
-            match location {
-                Some(location) => self.read_page(now, slot, (page, location), bytes),
-                None => self.came(now, slot, bytes),
+            match (page, self.ahead.find(&(sector..next), slot, bytes)) {
+                (None, _) | (_, Found::Here) => self.came(now, slot, bytes),
+                (_, Found::Coming) => {}
+                (Some(page), Found::Nowhere) => self.read_page(now, slot, page, bytes),
             }
             sector = next;
         }
         self.came(now, slot, 0);
+        while let Some(sector) = self.ahead.next() {
+            match self.page(sector) {
+                (Some(page), next) => {
+                    let piece = self.ahead.fetch(sector..next);
+                    self.read_page(now, AHEAD | piece, page, (next - sector) * SECTOR_BYTES);
+                }
+                (None, next) => self.ahead.skip(next),
+            }
+        }
     }
 
-    /// Reads so many bytes of the page of flash in which a page lies.
-    fn read_page(&mut self, now: u64, slot: u32, (page, location): (u64, Location), bytes: u64) {
+    /// The page of flash in which a sector lies, if any, and where the next one begins.
+    fn page(&self, sector: u64) -> (Option<Page>, u64) {
+        let logical = sector / PAGE_SECTORS;
+        let alone = (logical + 1) * PAGE_SECTORS;
+        let Some(location) = self.writes.pages.location(logical) else {
+            return (None, alone);
+        };
         let dies = self.numbers.dies as u64;
-        let die = if location.together {
-            page * PAGE_BYTES / self.numbers.page.0 % dies
+        let in_page = self.numbers.page.0 / SECTOR_BYTES;
+        let (die, next) = if location.together {
+            (sector / in_page % dies, (sector / in_page + 1) * in_page)
         } else {
-            ((location.hash & 0xffff_ffff) * dies) >> 32
+            (((location.hash & 0xffff_ffff) * dies) >> 32, alone)
         };
         let bit = (((location.hash >> 32) & 0xffff) * u64::from(self.numbers.bits)) >> 16;
-        let sense = self.numbers.sense_time(bit as u32);
-        let due = self.dies.read(now, die as usize, slot, bytes as u32, sense);
+        let page = Page {
+            die: die as usize,
+            number: location.hash,
+            sense: self.numbers.sense_time(bit as u32),
+        };
+        (Some(page), next)
+    }
+
+    /// Reads so many bytes of a page of flash.
+    fn read_page(&mut self, now: u64, command: u32, page: Page, bytes: u64) {
+        let due = self.dies.read(now, page, command, bytes as u32);
         if let Some(at) = due {
-            self.push(at, Event::Die(die as u32));
+            self.push(at, Event::Die(page.die as u32));
         }
     }
 
@@ -256,9 +292,9 @@ impl FlashDisk {
         let is_one = pages.end - pages.start == 1;
         self.flights[slot as usize].pending = 1;
         for (partial, page) in [(head, pages.start), (tail && !(head && is_one), pages.end - 1)] {
-            if partial && let Some(location) = self.writes.pages.location(page) {
+            if partial && let (Some(page), _) = self.page(page * PAGE_SECTORS) {
                 self.flights[slot as usize].pending += 1;
-                self.read_page(now, slot, (page, location), PAGE_BYTES);
+                self.read_page(now, slot, page, PAGE_BYTES);
             }
         }
         self.came(now, slot, 0);
@@ -396,6 +432,11 @@ impl FlashDisk {
                     self.push(at, Event::Die(die));
                 }
                 match ended {
+                    Some(Ended::Read { command, .. }) if command & AHEAD != 0 => {
+                        for (slot, bytes) in self.ahead.arrived(command & !AHEAD) {
+                            self.came(now, slot, bytes);
+                        }
+                    }
                     Some(Ended::Read { command, bytes }) => {
                         self.came(now, command, u64::from(bytes));
                     }
@@ -444,7 +485,7 @@ impl Mechanism for FlashDisk {
     }
 
     fn is_quiet(&self) -> bool {
-        self.in_flight == 0 && self.dies.units() == 0
+        self.in_flight == 0 && self.dies.units() == 0 && self.ahead.is_quiet()
     }
 
     fn leap(&mut self, _surface: &Surface, _sector: Sectors) {
