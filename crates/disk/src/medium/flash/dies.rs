@@ -86,7 +86,7 @@ struct Die {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Page {
     pub(super) die: usize,
-    /// A number that no other page has, nor this one once it is written anew.
+    /// A number that no other page has.
     pub(super) number: u64,
     /// The time of sensing it, in nanoseconds.
     pub(super) sense: u64,
@@ -224,6 +224,12 @@ impl Dies {
             }
             _ => None,
         }
+    }
+
+    /// Takes a page that is written anew out of its die's register.
+    pub(super) fn forget(&mut self, page: Page) {
+        let held = &mut self.dies[page.die].held;
+        *held = held.filter(|&number| number != page.number);
     }
 
     /// Queues a unit to be programmed. Returns the die that begins it at once, if any, and the end

@@ -2,8 +2,8 @@
 //! parts are described in their modules: [dies](super::dies), [reading ahead](super::ahead),
 //! [link](super::link), [writes](super::writes), [pages](super::pages).
 
-use super::ahead::{Ahead, Found};
-use super::dies::{Dies, Ended, Page, Unit, UnitKind};
+use super::ahead::Ahead;
+use super::dies::{Dies, Ended, Unit, UnitKind};
 use super::events::{Event, Events};
 use super::link::Link;
 use super::pages::{PAGE_BYTES, Pages};
@@ -19,11 +19,10 @@ use raidlab_units::{Nanos, SECTOR_BYTES, Sectors};
 use std::collections::VecDeque;
 use std::ops::Range;
 
+mod reads;
+
 /// Sectors of a logical page.
 const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES;
-
-/// The bit by which the dies tell what is fetched of a stream from what a command waits for.
-const AHEAD: u32 = 1 << 31;
 
 /// A command in progress.
 #[derive(Debug, Clone, Copy)]
@@ -203,85 +202,6 @@ impl FlashDisk {
         }
     }
 
-    /// Begins the reads of a command's pages; those within one page of flash are one read.
-    fn read(&mut self, now: u64, slot: u32) {
-        let Command { start, count, .. } = self.flights[slot as usize].command;
-        let end = start.0 + count.0;
-        self.ahead.follow(start.0..end);
-        self.flights[slot as usize].pending = 1;
-        let mut sector = start.0;
-        while sector < end {
-            let (page, next) = self.page(sector);
-            let next = next.min(end);
-            let bytes = (next - sector) * SECTOR_BYTES;
-            self.flights[slot as usize].pending += 1;
-            match (page, self.ahead.find(&(sector..next), slot, bytes)) {
-                (None, _) | (_, Found::Here) => self.came(now, slot, bytes),
-                (_, Found::Coming) => {}
-                (Some(page), Found::Nowhere) => self.read_page(now, slot, page, bytes),
-            }
-            sector = next;
-        }
-        self.came(now, slot, 0);
-        while let Some(sector) = self.ahead.next() {
-            match self.page(sector) {
-                (Some(page), next) => {
-                    let piece = self.ahead.fetch(sector..next);
-                    self.read_page(now, AHEAD | piece, page, (next - sector) * SECTOR_BYTES);
-                }
-                (None, next) => self.ahead.skip(next),
-            }
-        }
-    }
-
-    /// The page of flash in which a sector lies, if any, and where the next one begins.
-    fn page(&self, sector: u64) -> (Option<Page>, u64) {
-        let logical = sector / PAGE_SECTORS;
-        let alone = (logical + 1) * PAGE_SECTORS;
-        let Some(location) = self.writes.pages.location(logical) else {
-            return (None, alone);
-        };
-        let dies = self.numbers.dies as u64;
-        let in_page = self.numbers.page.0 / SECTOR_BYTES;
-        let (die, next) = if location.together {
-            (sector / in_page % dies, (sector / in_page + 1) * in_page)
-        } else {
-            (((location.hash & 0xffff_ffff) * dies) >> 32, alone)
-        };
-        let bit = (((location.hash >> 32) & 0xffff) * u64::from(self.numbers.bits)) >> 16;
-        let page = Page {
-            die: die as usize,
-            number: location.hash,
-            sense: self.numbers.sense_time(bit as u32),
-        };
-        (Some(page), next)
-    }
-
-    /// Reads so many bytes of a page of flash.
-    fn read_page(&mut self, now: u64, command: u32, page: Page, bytes: u64) {
-        let due = self.dies.read(now, page, command, bytes as u32);
-        if let Some(at) = due {
-            self.push(at, Event::Die(page.die as u32));
-        }
-    }
-
-    /// Counts bytes for a command that came from a die, or of pages that are not mapped.
-    fn came(&mut self, now: u64, slot: u32, bytes: u64) {
-        let flight = &mut self.flights[slot as usize];
-        flight.pending -= 1;
-        if flight.command.kind == CommandKind::Read {
-            if bytes > 0 {
-                flight.end = self.link.transfer(now, 1, bytes);
-            }
-            if flight.pending == 0 {
-                let end = flight.end.max(now);
-                self.push(end, Event::Sent(slot));
-            }
-        } else if flight.pending == 0 {
-            self.admit(now, slot);
-        }
-    }
-
     /// Handles a write whose data have arrived; the rest of a partly covered first or last
     /// page is read.
     fn arrived(&mut self, now: u64, slot: u32) {
@@ -321,6 +241,7 @@ impl FlashDisk {
             let first = start + u64::from(flight.taken);
             let count = (end - first).min(self.writes.room());
             let together = (end - start) * PAGE_BYTES >= self.numbers.page.0;
+            self.forget_pages(first..first + count);
             let units = &mut self.units;
             self.writes.take(first..first + count, together, units);
             self.program(now);
@@ -432,13 +353,8 @@ impl FlashDisk {
                     self.push(at, Event::Die(die));
                 }
                 match ended {
-                    Some(Ended::Read { command, .. }) if command & AHEAD != 0 => {
-                        for (slot, bytes) in self.ahead.arrived(command & !AHEAD) {
-                            self.came(now, slot, bytes);
-                        }
-                    }
                     Some(Ended::Read { command, bytes }) => {
-                        self.came(now, command, u64::from(bytes));
+                        self.ended_read(now, command, u64::from(bytes));
                     }
                     Some(Ended::Unit(unit)) => self.programmed(now, unit),
                     None => {}

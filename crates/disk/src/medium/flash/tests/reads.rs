@@ -29,6 +29,25 @@ fn a_register_holds_what_was_written_together() {
     assert_eq!(ends[1..], [5100, 6000, 7100]);
 }
 
+/// Of a large drive's pages a third is kept in the map, here that of sector 0 and not that of 8. A
+/// page that is written anew in part is read for each write.
+#[test]
+fn what_is_written_anew_leaves_the_register() {
+    let numbers = DiskParameters {
+        write_window: 64,
+        ..DiskParameters::uniform(
+            Sectors(8 * 3_000_000),
+            BytesPerSecond(4096e9),
+            MediumParameters::Flash(flash()),
+        )
+    };
+    for sector in [0, 8] {
+        let mut drive = Disk::new(numbers.clone(), Nanos::ZERO, Stream::new(1));
+        let parts = [0, 5000, 9000].map(|at| (at, Write, sector, 7));
+        assert_eq!(run(&mut drive, &parts), [100, 5100, 9100], "sector {sector}");
+    }
+}
+
 /// Of a stream what follows is fetched, as much as it has had since its first read.
 #[test]
 fn a_stream_is_read_ahead() {
