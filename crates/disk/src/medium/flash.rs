@@ -7,7 +7,7 @@
 //!    ones wait for it, as it is no queued command.
 //! 3. **Reads** go to the dies on which their pages lie; which those are depends on
 //!    how they were written. A page that was never written, or trimmed, needs no die. Streams
-//!    are [read ahead](ahead).
+//!    are read ahead.
 //! 4. **Writes** are complete when they are in the buffer, which takes them page by page as there
 //!    is room (so does MQSim, `Data_Cache_Manager_Flash_Advanced::write_to_destage_buffer`), in
 //!    order of arrival. Whether later reads pass them is a switch. A write of a part of a logical

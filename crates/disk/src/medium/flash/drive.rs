@@ -80,6 +80,8 @@ pub(crate) struct FlashDisk {
     /// do so themselves.
     door: VecDeque<Command>,
     is_barred: bool,
+    /// The logical page after the last one that came into the buffer, unless its unit was closed.
+    written: u64,
     /// The end of the last flush that had work to do.
     flushed: u64,
     /// The time at which the cache of one bit is emptied, if nothing comes before; and whether that
@@ -111,6 +113,7 @@ impl FlashDisk {
             epochs: VecDeque::new(),
             door: VecDeque::new(),
             is_barred: false,
+            written: u64::MAX,
             flushed: 0,
             idle_at: u64::MAX,
             folds: false,
@@ -240,8 +243,10 @@ impl FlashDisk {
             let Range { start, end } = flight.pages();
             let first = start + u64::from(flight.taken);
             let count = (end - first).min(self.writes.room());
-            let together = (end - start) * PAGE_BYTES >= self.numbers.page.0;
+            let is_large = (end - start) * PAGE_BYTES >= self.numbers.page.0;
+            let together = is_large || first == self.written;
             self.forget_pages(first..first + count);
+            self.written = first + count;
             let units = &mut self.units;
             self.writes.take(first..first + count, together, units);
             self.program(now);
@@ -291,6 +296,7 @@ impl FlashDisk {
     /// Completes a command when everything taken into the buffer has been programmed, and
     /// `time` has passed.
     fn wait_for_programs(&mut self, now: u64, slot: u32, time: u64) {
+        self.written = u64::MAX;
         match self.writes.end_epoch(&mut self.units) {
             Some(epoch) => {
                 self.flights[slot as usize].end = time;

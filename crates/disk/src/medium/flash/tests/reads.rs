@@ -29,6 +29,28 @@ fn a_register_holds_what_was_written_together() {
     assert_eq!(ends[1..], [5100, 6000, 7100]);
 }
 
+/// Small writes one after the other fill a page of flash, unless a flush comes between them, and
+/// small writes elsewhere do not.
+#[test]
+fn small_writes_in_order_share_a_page() {
+    let one_die = Parameters {
+        dies: 1,
+        channels: 1,
+        ..large_pages()
+    };
+    let ends = |writes: &[(u64, CommandKind, u64, u64)]| {
+        let reads = [24, 16, 8].map(|sector| (50_000, Read, sector, 8));
+        let ends = run(&mut disk(one_die, 64), &[writes, &reads].concat());
+        ends[writes.len()..].to_vec()
+    };
+    let writes = |sectors: [u64; 5]| sectors.map(|sector| (0, Write, sector, 8));
+    assert_eq!(ends(&writes([0, 8, 16, 24, 32])), [50_100; 3]);
+    assert_eq!(ends(&writes([32, 24, 16, 8, 0])), [50_100, 50_200, 50_300]);
+    let flush = |at: u64| [(at, Write, at / 3000 * 8, 8), (at + 1, Flush, 0, 0)];
+    let flushed: Vec<_> = (0..5).flat_map(|turn| flush(turn * 3000)).collect();
+    assert_eq!(ends(&flushed), [50_100, 50_200, 50_300]);
+}
+
 /// Of a large drive's pages a third is kept in the map, here that of sector 0 and not that of 8. A
 /// page that is written anew in part is read for each write.
 #[test]
