@@ -1,10 +1,10 @@
 //! Reading ahead: what a solid-state disk fetches of a stream of reads before it is asked for it.
 //!
 //! A read that begins where one of the last [`STREAMS`] reads ended goes on with its stream. The
-//! drive then fetches what follows into its buffer: as much as the stream has had since its
-//! first read, and a page of flash for each die at most, which is what SimpleSSD fetches of a stream
-//! (`icl/generic_cache.cc`). A read of
-//! what is in the buffer needs no die, and one of what is on its way waits for it.
+//! drive then fetches what follows into its buffer: as much as the stream has had since its first
+//! read, and a page of flash for each die at most, which is what SimpleSSD fetches of a stream
+//! (`icl/generic_cache.cc`). A read of what is in the buffer needs no die, and one of what is on its
+//! way waits for it.
 //!
 //! Data sheets show that drives do so: the Intel P4500 (1 TB) has a latency of 85 us for random and
 //! of 10 us for sequential reads, less than a page takes to be sensed (Lenovo's product guide of

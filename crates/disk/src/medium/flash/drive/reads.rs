@@ -25,8 +25,8 @@ impl FlashDisk {
             let bytes = (next - sector) * SECTOR_BYTES;
             self.flights[slot as usize].pending += 1;
             match (page, self.ahead.find(&(sector..next), slot, bytes)) {
-                (None, _) | (_, Found::Here) => self.came(now, slot, bytes),
                 (_, Found::Coming) => {}
+                (_, Found::Here) | (None, Found::Nowhere) => self.came(now, slot, bytes),
                 (Some(page), Found::Nowhere) => self.read_page(now, slot, page, bytes),
             }
             sector = next;
