@@ -9,10 +9,11 @@ mod speed;
 mod streams;
 
 fn main() {
-    let tables: [(&str, fn()); 7] = [
+    let tables: [(&str, fn()); 8] = [
         ("amplification", amplification::print),
         ("latency", latency::print),
         ("streams", streams::print),
+        ("small", streams::small),
         ("depth", others::depth),
         ("cliff", others::cliff),
         ("flush", others::flush),

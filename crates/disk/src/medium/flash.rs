@@ -6,7 +6,8 @@
 //!    time. On SATA a flush or a discard waits until no other command is in flight, and all later
 //!    ones wait for it, as it is no queued command.
 //! 3. **Reads** go to the dies on which their pages lie; which those are depends on
-//!    how they were written. A page that was never written, or trimmed, needs no die.
+//!    how they were written. A page that was never written, or trimmed, needs no die. Streams
+//!    are read ahead.
 //! 4. **Writes** are complete when they are in the buffer, which takes them page by page as there
 //!    is room (so does MQSim, `Data_Cache_Manager_Flash_Advanced::write_to_destage_buffer`), in
 //!    order of arrival. Whether later reads pass them is a switch. A write of a part of a logical
@@ -25,6 +26,7 @@
 //! Left out: serving reads from the buffer (they go to dies); faster reads from the cache of one
 //! bit; retries, read disturb, refresh and temperature; errors.
 
+mod ahead;
 mod dies;
 mod drive;
 mod events;

@@ -6,6 +6,8 @@
 //! - **A read** senses a page, for a time that depends on the page's kind, and sends the requested
 //!   data over the die's channel; the die is busy until they have arrived. A channel carries one
 //!   transfer at a time, in the order in which they are ready.
+//! - **The register** of a die holds the page that was sensed last until the die does other work, and
+//!   any part of it can be sent without sensing it anew (ONFI 4.2, "Change Read Column").
 //! - **A unit** comes over the channel page by page, and is then programmed. A unit of copies
 //!   is first gathered by reads. When a die has programmed a block, it erases the next one.
 //! - **Suspension.** A read interrupts the programming or erasing of its die, after the time that
@@ -72,10 +74,22 @@ struct Die {
     /// Interrupted work: its stage, and its remaining time.
     interrupted: Option<(Stage, u64)>,
     unit: Unit,
+    /// The page in the die's register, if any.
+    held: Option<u64>,
     /// The number of reads that have gone before the die's work since that began.
     passed: u32,
     /// The bytes programmed since the last erasure, counted as all bits of the cells used.
     programmed: u64,
+}
+
+/// A page of flash.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Page {
+    pub(super) die: usize,
+    /// A number that no other page has.
+    pub(super) number: u64,
+    /// The time of sensing it, in nanoseconds.
+    pub(super) sense: u64,
 }
 
 /// A read of one page of flash.
@@ -84,7 +98,7 @@ struct Read {
     next: u32,
     command: u32,
     bytes: u32,
-    sense: u64,
+    page: Page,
 }
 
 /// The stage that a die has just ended.
@@ -132,6 +146,7 @@ impl Dies {
                 pages: 0,
                 epoch: 0,
             },
+            held: None,
             passed: 0,
             programmed: 0,
         };
@@ -159,21 +174,15 @@ impl Dies {
         self.units
     }
 
-    /// Requests `bytes` of a page on a die for a command. Returns the time at which that die next
-    /// has something to do, if this changed it, as all functions here do.
-    pub(super) fn read(
-        &mut self,
-        now: u64,
-        die: usize,
-        command: u32,
-        bytes: u32,
-        sense: u64,
-    ) -> Option<u64> {
+    /// Requests `bytes` of a page for a command. Returns the time at which the page's die next has
+    /// something to do, if this changed it, as all functions here do.
+    pub(super) fn read(&mut self, now: u64, page: Page, command: u32, bytes: u32) -> Option<u64> {
+        let die = page.die;
         let read = Read {
             next: NONE,
             command,
             bytes,
-            sense,
+            page,
         };
         let slot = self.unused;
         let slot = if slot == NONE {
@@ -215,6 +224,12 @@ impl Dies {
             }
             _ => None,
         }
+    }
+
+    /// Takes a page that is written anew out of its die's register.
+    pub(super) fn forget(&mut self, page: Page) {
+        let held = &mut self.dies[page.die].held;
+        *held = held.filter(|&number| number != page.number);
     }
 
     /// Queues a unit to be programmed. Returns the die that begins it at once, if any, and the end
@@ -313,8 +328,10 @@ impl Dies {
 
     fn sense(&mut self, now: u64, die: usize) -> u64 {
         let state = &mut self.dies[die];
+        let Page { number, sense, .. } = self.reads[state.first as usize].page;
+        let is_held = state.held.replace(number) == Some(number);
         state.stage = Stage::Sense;
-        state.until = now + self.reads[state.first as usize].sense;
+        state.until = now + if is_held { 0 } else { sense };
         state.until
     }
 
@@ -331,6 +348,7 @@ impl Dies {
         let cached = self.dies[die].unit.kind == UnitKind::Cached;
         let pages = self.numbers.unit_bytes(cached) / self.numbers.page.0;
         self.dies[die].stage = Stage::Receive(pages as u32 - 1);
+        self.dies[die].held = None;
         self.transfer(now, die, self.numbers.page.0)
     }
 
@@ -348,6 +366,7 @@ impl Dies {
     fn begin_work(&mut self, now: u64, die: usize, stage: Stage, time: u64) -> u64 {
         let state = &mut self.dies[die];
         state.stage = stage;
+        state.held = None;
         state.until = now + time;
         state.until
     }

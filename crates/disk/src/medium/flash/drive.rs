@@ -1,11 +1,12 @@
 //! A solid-state disk at work: its commands from submission to completion. The
-//! parts are described in their modules: [dies](super::dies),
+//! parts are described in their modules: [dies](super::dies), [reading ahead](super::ahead),
 //! [link](super::link), [writes](super::writes), [pages](super::pages).
 
+use super::ahead::Ahead;
 use super::dies::{Dies, Ended, Unit, UnitKind};
 use super::events::{Event, Events};
 use super::link::Link;
-use super::pages::{Location, PAGE_BYTES, Pages};
+use super::pages::{PAGE_BYTES, Pages};
 use super::parameters::Parameters;
 use super::shape::NONE;
 use super::writes::Writes;
@@ -17,6 +18,8 @@ use raidlab_random::Stream;
 use raidlab_units::{Nanos, SECTOR_BYTES, Sectors};
 use std::collections::VecDeque;
 use std::ops::Range;
+
+mod reads;
 
 /// Sectors of a logical page.
 const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES;
@@ -35,6 +38,10 @@ struct Flight {
 }
 
 impl Flight {
+    fn sectors(&self) -> Range<u64> {
+        self.command.start.0..self.command.end()
+    }
+
     /// The numbers of the logical pages that its sectors touch, in part or whole.
     fn pages(&self) -> Range<u64> {
         self.command.start.0 / PAGE_SECTORS..self.command.end().div_ceil(PAGE_SECTORS)
@@ -60,6 +67,7 @@ pub(crate) struct FlashDisk {
     link: Link,
     dies: Box<Dies>,
     writes: Box<Writes>,
+    ahead: Ahead,
     flights: Vec<Flight>,
     unused: u32,
     in_flight: u32,
@@ -72,6 +80,8 @@ pub(crate) struct FlashDisk {
     /// do so themselves.
     door: VecDeque<Command>,
     is_barred: bool,
+    /// The logical page after the last one that came into the buffer, unless its unit was closed.
+    written: u64,
     /// The end of the last flush that had work to do.
     flushed: u64,
     /// The time at which the cache of one bit is emptied, if nothing comes before; and whether that
@@ -90,6 +100,10 @@ impl FlashDisk {
             writes_through: disk.write_window == 0,
             link: Link::new(numbers.generation, numbers.lanes, disk.interface.0),
             dies: Box::new(Dies::new(numbers)),
+            ahead: Ahead::new(
+                numbers.dies as u64 * numbers.page.0 / SECTOR_BYTES,
+                disk.capacity.0,
+            ),
             writes: Box::new(Writes::new(numbers, disk.write_window, pages)),
             flights: Vec::new(),
             unused: NONE,
@@ -99,6 +113,7 @@ impl FlashDisk {
             epochs: VecDeque::new(),
             door: VecDeque::new(),
             is_barred: false,
+            written: u64::MAX,
             flushed: 0,
             idle_at: u64::MAX,
             folds: false,
@@ -173,76 +188,20 @@ impl FlashDisk {
             }
             CommandKind::Read => self.waiting.push_back(slot),
             CommandKind::Write | CommandKind::WriteThrough => {
+                self.ahead.forget(&flight.sectors());
                 let bytes = flight.command.count.0 * SECTOR_BYTES;
                 let arrived = self.link.transfer(now, 0, bytes);
                 self.push(arrived, Event::Arrived(slot));
             }
             CommandKind::Flush => self.flush(now, slot),
             CommandKind::Discard => {
+                self.ahead.forget(&flight.sectors());
                 // Pages that are covered in part are kept.
                 let first = flight.command.start.0.div_ceil(PAGE_SECTORS);
                 let end = flight.command.end() / PAGE_SECTORS;
                 self.writes.trim(first, end.max(first));
                 self.push(now + self.discard, Event::Done(slot));
             }
-        }
-    }
-
-    /// Begins the reads of a command's pages; those within one page of flash are one read.
-    fn read(&mut self, now: u64, slot: u32) {
-        let Command { start, count, .. } = self.flights[slot as usize].command;
-        let end = start.0 + count.0;
-        let in_page = self.numbers.page.0 / SECTOR_BYTES;
-        self.flights[slot as usize].pending = 1;
-        let mut sector = start.0;
-        while sector < end {
-            let page = sector / PAGE_SECTORS;
-            let location = self.writes.pages.location(page);
-            let next = match location {
-                Some(location) if location.together => (sector / in_page + 1) * in_page,
-                _ => (page + 1) * PAGE_SECTORS,
-            };
-            let bytes = (next.min(end) - sector) * SECTOR_BYTES;
-            self.flights[slot as usize].pending += 1;
-            match location {
-                Some(location) => self.read_page(now, slot, (page, location), bytes),
-                None => self.came(now, slot, bytes),
-            }
-            sector = next;
-        }
-        self.came(now, slot, 0);
-    }
-
-    /// Reads so many bytes of the page of flash in which a page lies.
-    fn read_page(&mut self, now: u64, slot: u32, (page, location): (u64, Location), bytes: u64) {
-        let dies = self.numbers.dies as u64;
-        let die = if location.together {
-            page * PAGE_BYTES / self.numbers.page.0 % dies
-        } else {
-            ((location.hash & 0xffff_ffff) * dies) >> 32
-        };
-        let bit = (((location.hash >> 32) & 0xffff) * u64::from(self.numbers.bits)) >> 16;
-        let sense = self.numbers.sense_time(bit as u32);
-        let due = self.dies.read(now, die as usize, slot, bytes as u32, sense);
-        if let Some(at) = due {
-            self.push(at, Event::Die(die as u32));
-        }
-    }
-
-    /// Counts bytes for a command that came from a die, or of pages that are not mapped.
-    fn came(&mut self, now: u64, slot: u32, bytes: u64) {
-        let flight = &mut self.flights[slot as usize];
-        flight.pending -= 1;
-        if flight.command.kind == CommandKind::Read {
-            if bytes > 0 {
-                flight.end = self.link.transfer(now, 1, bytes);
-            }
-            if flight.pending == 0 {
-                let end = flight.end.max(now);
-                self.push(end, Event::Sent(slot));
-            }
-        } else if flight.pending == 0 {
-            self.admit(now, slot);
         }
     }
 
@@ -256,9 +215,9 @@ impl FlashDisk {
         let is_one = pages.end - pages.start == 1;
         self.flights[slot as usize].pending = 1;
         for (partial, page) in [(head, pages.start), (tail && !(head && is_one), pages.end - 1)] {
-            if partial && let Some(location) = self.writes.pages.location(page) {
+            if partial && let (Some(page), _) = self.page(page * PAGE_SECTORS) {
                 self.flights[slot as usize].pending += 1;
-                self.read_page(now, slot, (page, location), PAGE_BYTES);
+                self.read_page(now, slot, page, PAGE_BYTES);
             }
         }
         self.came(now, slot, 0);
@@ -284,7 +243,10 @@ impl FlashDisk {
             let Range { start, end } = flight.pages();
             let first = start + u64::from(flight.taken);
             let count = (end - first).min(self.writes.room());
-            let together = (end - start) * PAGE_BYTES >= self.numbers.page.0;
+            let is_large = (end - start) * PAGE_BYTES >= self.numbers.page.0;
+            let together = is_large || first == self.written;
+            self.forget_pages(first..first + count);
+            self.written = first + count;
             let units = &mut self.units;
             self.writes.take(first..first + count, together, units);
             self.program(now);
@@ -334,6 +296,7 @@ impl FlashDisk {
     /// Completes a command when everything taken into the buffer has been programmed, and
     /// `time` has passed.
     fn wait_for_programs(&mut self, now: u64, slot: u32, time: u64) {
+        self.written = u64::MAX;
         match self.writes.end_epoch(&mut self.units) {
             Some(epoch) => {
                 self.flights[slot as usize].end = time;
@@ -397,7 +360,7 @@ impl FlashDisk {
                 }
                 match ended {
                     Some(Ended::Read { command, bytes }) => {
-                        self.came(now, command, u64::from(bytes));
+                        self.ended_read(now, command, u64::from(bytes));
                     }
                     Some(Ended::Unit(unit)) => self.programmed(now, unit),
                     None => {}
@@ -444,7 +407,7 @@ impl Mechanism for FlashDisk {
     }
 
     fn is_quiet(&self) -> bool {
-        self.in_flight == 0 && self.dies.units() == 0
+        self.in_flight == 0 && self.dies.units() == 0 && self.ahead.is_quiet()
     }
 
     fn leap(&mut self, _surface: &Surface, _sector: Sectors) {

@@ -11,9 +11,11 @@
 //!   host writes pays a [`LEAK`]-th of it. In sum that is the cost of the victims, spread over as
 //!   many pages as the sample stands for. Trimming reduces the debt by its share.
 //! - **Places.** Pages that one command wrote together share pages of flash, which lie on the dies
-//!   in turn. A page that was written alone lies on a die of its own, drawn by a hash of the page
+//!   in turn, and so do those of small commands that came one after the other and in order, as the
+//!   buffer programs what it has in that order. A page that was written alone lies on a die of its own, drawn by a hash of the page
 //!   and of the present place of its sample page, so that rewriting moves it. Which of the two
-//!   kinds a page is, is known from the preceding sample page.
+//!   kinds a page is, is known from the preceding sample page. The same hash says what kind of page
+//!   of flash it is, and so it is the same for all that share one.
 
 use super::parameters::Parameters;
 use super::translation::{Shape, State, Translation};
@@ -42,7 +44,7 @@ pub(super) const PART: u32 = 16;
 pub(super) struct Location {
     /// Whether it shares a page of flash with those written with it.
     pub(super) together: bool,
-    /// A number that changes with each place.
+    /// A number of the page of flash, which changes with each place.
     pub(super) hash: u64,
 }
 
@@ -54,6 +56,8 @@ pub(super) struct Pages {
     /// The sampling interval: one logical page in so many is kept in the map, and stands
     /// for the others.
     every: u64,
+    /// The logical pages in a page of flash.
+    in_page: u64,
     translation: Translation,
     /// A bit for each kept page: whether it was written together with its neighbours.
     together: Vec<u64>,
@@ -100,6 +104,7 @@ impl Pages {
         Self {
             count,
             every,
+            in_page: (parameters.page.0 / PAGE_BYTES).max(1),
             translation: Translation::new(shape, victims, state, &mut random),
             together: vec![together; kept.div_ceil(64) as usize],
             owed: rate << LEAK,
@@ -156,10 +161,19 @@ impl Pages {
     pub(super) fn location(&self, page: u64) -> Option<Location> {
         let kept = (page.min(self.count - 1) / self.every) as u32;
         let place = self.translation.place(kept)?;
-        let mut hash = (page ^ (u64::from(place) << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let together = self.together[kept as usize / 64] >> (kept % 64) & 1 == 1;
+        // Pages that share one of flash are told apart from others by the place of the first.
+        let (first, place) = if together {
+            let first = page - page % self.in_page;
+            let place = self.translation.place((first / self.every) as u32).unwrap_or(place);
+            (first, place)
+        } else {
+            (page, place)
+        };
+        let mut hash = (first ^ (u64::from(place) << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         hash = (hash ^ (hash >> 32)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         Some(Location {
-            together: self.together[kept as usize / 64] >> (kept % 64) & 1 == 1,
+            together,
             hash: hash ^ (hash >> 32),
         })
     }

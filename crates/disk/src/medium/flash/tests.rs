@@ -8,6 +8,8 @@ use super::*;
 use crate::{Command, CommandKind, Disk, MediumParameters};
 use raidlab_units::{Bytes, BytesPerSecond, Sectors};
 
+mod reads;
+
 const US: u64 = 1000;
 
 fn flash() -> Parameters {
@@ -104,7 +106,8 @@ fn kinds_of_pages_take_unlike_times() {
         read_step: Nanos(10 * US),
         ..flash()
     };
-    let reads: Vec<_> = (0..4096).map(|page| (page * 1000, Read, page * 8, 8)).collect();
+    // No stream, of which pages would be fetched before they are read.
+    let reads: Vec<_> = (0..4096).map(|turn| (turn * 1000, Read, turn * 5 % 4096 * 8, 8)).collect();
     let ends = run(&mut disk(three, 8), &reads);
     let mut counts = [0; 3];
     for (page, end) in (0..).zip(ends) {
@@ -187,7 +190,8 @@ fn a_read_waits_for_the_page_that_is_being_gathered() {
     let unit = dies::Unit { kind, pages: 0, epoch: 0 };
     assert_eq!(dies.write(0, unit), Some((0, 300 * US)));
     // The second of three pages is read until 200 us. The read's page takes 100 us more.
-    assert_eq!(dies.read(170 * US, 0, 7, 4096, 100 * US), Some(300 * US));
+    let page = dies::Page { die: 0, number: 1, sense: 100 * US };
+    assert_eq!(dies.read(170 * US, page, 7, 4096), Some(300 * US));
     dies.advance(300 * US, 0);
     let sent = 300 * US + 1;
     let (ended, due) = dies.advance(sent, 0);
