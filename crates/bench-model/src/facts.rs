@@ -102,6 +102,8 @@ fn of_array(facts: &mut Facts, experiment: &Experiment) {
     }
     if let Some(zfs) = &subject.zfs {
         facts.add(fact::ARRAY_RECORD_BYTES, zfs.volume_block.0, "bytes");
+        let block = fact::setting("volblocksize", outcome::FOUND);
+        facts.add(block, zfs.volume_block.0, "bytes");
         facts.add(fact::setting("ashift", outcome::FOUND), zfs.ashift, "");
         if zfs.compression != ZfsCompression::Off {
             let ratio = zfs.volume_block.0 as f64 / zfs.placed_block().0 as f64;
