@@ -9,7 +9,7 @@ use raidlab_lab::LoadError;
 use raidlab_lab::catalogue;
 use raidlab_lab::plan::PlanError;
 use raidlab_store::output::OutputError;
-use raidlab_store::text::visible_lines;
+use raidlab_store::text::{visible_lines, visible_path};
 use raidlab_store::{ExportError, ParquetError, StoreError};
 use raidlab_uml::CacheError;
 use raidlab_units::{cannot, in_one_line, reasons};
@@ -17,11 +17,14 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 use std::iter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The remedy where a subject cannot be loaded.
 pub const SUBJECTS: &str =
     "`raidlab subjects` lists the subjects; `raidlab subjects md --toml` prints a complete one";
+
+/// The remedy where a processor cannot be loaded.
+const PROCESSORS: &str = "`raidlab processors nas --toml` prints a complete one";
 
 /// The kind of a failure, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,7 +169,9 @@ impl Failure {
         let said = in_one_line(&error);
         let leads_nowhere = match &error {
             LoadPresetError::Unknown { .. } => true,
-            LoadPresetError::File(error) => matches!(**error, LoadError::Read(_)),
+            LoadPresetError::File(error) | LoadPresetError::ProcessorFile(error) => {
+                matches!(**error, LoadError::Read(_))
+            }
             _ => false,
         };
         let failure = Self::from(error);
@@ -286,9 +291,38 @@ impl From<LoadError> for Failure {
     }
 }
 
+/// The remedy for a folder where a file belongs: files of users that are in it.
+fn in_folder(folder: &Path) -> String {
+    const NAMED: usize = 3;
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let files = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_file());
+    let is_text = |path: &PathBuf| {
+        let ending = path.extension().unwrap_or_default();
+        ["toml", "fio", "json"].iter().any(|known| ending == *known)
+    };
+    let mut files: Vec<String> = files
+        .filter(is_text)
+        .map(|path| visible_path(&path))
+        .collect();
+    files.sort();
+    match files.as_slice() {
+        [] => "name a file; a folder has none of its kind in it".to_owned(),
+        files => format!(
+            "name a file in it: {}{}",
+            files[..files.len().min(NAMED)].join(", "),
+            if files.len() > NAMED { ", ..." } else { "" }
+        ),
+    }
+}
+
 /// The remedy for a path that cannot be a describing file of this machine.
 fn instead_of_path(path: &Path) -> Option<String> {
     let text = path.to_str()?;
+    if path.is_dir() {
+        return Some(in_folder(path));
+    }
     if text.contains("://") {
         return Some("files are read from this machine: download it first".to_owned());
     }
@@ -306,10 +340,8 @@ impl From<LoadPresetError> for Failure {
         }
         let failure = match error {
             LoadPresetError::File(error) => Self::from(*error),
-            error @ LoadPresetError::Processor(_) => {
-                let help = "`raidlab processors nas --toml` prints a complete one";
-                return Self::new(Kind::Input, error).help(help);
-            }
+            LoadPresetError::ProcessorFile(error) => Self::from(*error).or_help(PROCESSORS),
+            error @ LoadPresetError::Processor(_) => Self::new(Kind::Input, error).help(PROCESSORS),
             error => Self::new(Kind::Input, error),
         };
         failure.or_help("`raidlab disks wd4000fyyz --toml` prints a complete preset")
