@@ -140,8 +140,14 @@ fn of_members(facts: &mut Facts, plan: &Plan, experiment: &Experiment) {
         let channel = channel.or_else(|| shared(|region| &region.channel).cloned());
         let physical =
             (parameters.physical_sectors() > 1).then(|| parameters.physical_sector.0.to_string());
+        let fit = preset.set_beside(&experiment.fit);
+        let fitted = preset
+            .is_fitted(fit)
+            .ok()
+            .map(|fitted| truth(fitted).to_owned());
         let known = [
             (property::MODEL, Some(preset.name.clone())),
+            (property::FITTED, fitted),
             (property::ROTATIONAL, Some(truth(rotational).to_owned())),
             (property::SIZE_BYTES, size),
             (property::START_SECTOR, Some(start.to_string())),

@@ -353,7 +353,7 @@ mod tests {
         );
         for (text, said) in [
             ("rom=1", "did you mean `ram`?"),
-            ("memory.total_byte=1", "did you mean `memory.total_bytes`?"),
+            ("caches.droped=yes", "did you mean `caches.dropped`?"),
             ("banana=1", "known here: ram, direct"),
         ] {
             let unknown = Given::parse(text).expect_err("no such fact");

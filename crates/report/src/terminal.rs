@@ -76,7 +76,7 @@ pub fn summary(data: &RunData, style: &Style) -> String {
     }
     if view.all_rows().next().is_some() {
         text.push('\n');
-        wrapped(&mut text, &trust(&view).join(" "), style);
+        wrapped(&mut text, &trust(data, &view).join(" "), style);
     }
     style.finish(text)
 }
@@ -235,7 +235,9 @@ pub fn accuracy_table(data: &RunData, style: &Style) -> String {
     }
     let names = view.compared_names();
     let mut text =
-        "Accuracy (mean absolute error, the worst with its job, what is declared)\n".to_owned();
+        "Accuracy (mean absolute error, the worst with its job, what is declared, and whether an \
+         error is beyond it)\n"
+            .to_owned();
     for group in style.groups(names.len(), 24, 25) {
         let mut table = style.table(&["class"], &names[group.clone()]);
         for row in &rows {
@@ -245,11 +247,8 @@ pub fn accuracy_table(data: &RunData, style: &Style) -> String {
                 let mut texts: Vec<String> = lines
                     .map(|line| format!("{}{:1} {}", line.mean, line.mark, line.worst))
                     .collect();
-                if !cell.declared.is_empty() {
-                    texts.push(format!("declared {}", cell.declared));
-                }
-                let bad = cell.lines.iter().any(|line| line.tone == Tone::Bad);
-                style.cell(texts.join("\n"), if bad { Tone::Bad } else { Tone::Plain })
+                texts.extend(cell.declared_words());
+                style.cell(texts.join("\n"), cell.tone())
             }));
             table.add_row(cells);
         }

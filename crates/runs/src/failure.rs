@@ -8,9 +8,9 @@ use raidlab_bench_model::presets::LoadPresetError;
 use raidlab_lab::LoadError;
 use raidlab_lab::catalogue;
 use raidlab_lab::plan::PlanError;
-use raidlab_store::output::OutputError;
+use raidlab_store::output::{Format, Found, OutputError, look};
 use raidlab_store::text::{visible_lines, visible_path};
-use raidlab_store::{ExportError, ParquetError, StoreError};
+use raidlab_store::{ExportError, ParquetError, Store, StoreError};
 use raidlab_uml::CacheError;
 use raidlab_units::{cannot, in_one_line, reasons};
 use std::error::Error;
@@ -210,6 +210,9 @@ impl fmt::Display for Failure {
 ///
 /// A name with a `/` in it, or ending in `.toml`, is a path; people forget that.
 fn instead(name: &str, listing: &str) -> String {
+    if Path::new(name).is_dir() {
+        return format!("`{name}` is a folder here; {}", in_folder(Path::new(name)));
+    }
     let near = [
         (
             Path::new(name).exists() && !name.is_empty(),
@@ -306,9 +309,9 @@ fn in_folder(folder: &Path) -> String {
         .filter(is_text)
         .map(|path| visible_path(&path))
         .collect();
-    files.sort();
+    files.sort_unstable();
     match files.as_slice() {
-        [] => "name a file; a folder has none of its kind in it".to_owned(),
+        [] => "name a file; none in the folder ends in .toml, .fio or .json".to_owned(),
         files => format!(
             "name a file in it: {}{}",
             files[..files.len().min(NAMED)].join(", "),
@@ -363,6 +366,26 @@ impl From<OutputError> for Failure {
     }
 }
 
+/// The remedy where a store is named in the place of one of its runs.
+fn store_in_place_of_run(run: &str) -> Option<String> {
+    let is_store = matches!(look(Path::new(run)), Ok(Found::Ours(Format::Store)));
+    is_store.then(|| format!("`{run}` is a store: `--store {run}` takes its runs"))
+}
+
+/// Opens the store that has these runs.
+///
+/// # Errors
+/// When there is no such store.
+pub fn open_store(store: &Path, runs: &[&str]) -> Result<Store, Failure> {
+    Store::open_existing(store).map_err(|error| {
+        let help = runs.iter().find_map(|run| store_in_place_of_run(run));
+        match help {
+            Some(help) => Failure::from(error).help(help),
+            None => error.into(),
+        }
+    })
+}
+
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let kind = match error {
@@ -380,6 +403,9 @@ impl From<StoreError> for Failure {
         if let StoreError::NoSuchRun { name, .. } = &error
             && Path::new(name).is_file()
         {
+            if let Some(help) = store_in_place_of_run(name) {
+                return Self::new(kind, error).help(help);
+            }
             let help = format!("`{name}` is a file: `raidlab import {name}` makes a run of it");
             return Self::new(kind, error).help(help);
         }

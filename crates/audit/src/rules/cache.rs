@@ -209,11 +209,10 @@ fn effective_set_small(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
             worst = worst.max(share);
         }
     }
-    if let Some(ratio) = case.number(row, fact::COMPRESS_RATIO) {
+    let ratio = case.number(row, fact::COMPRESS_RATIO);
+    if let Some(ratio) = ratio {
         ruling.judged();
-        if ratio > 1.05 {
-            signs.push(format!("data are compressed by {ratio:.2}"));
-        }
+        signs.extend((ratio > 1.05).then(|| format!("data are compressed by {ratio:.2}")));
     }
     if let Some(bound) = bound(case, row) {
         ruling.judged();
