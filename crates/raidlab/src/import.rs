@@ -16,7 +16,7 @@ use raidlab_runs::notes::{STORE, remark};
 use raidlab_store::output::{Format, Found, look};
 use raidlab_store::text::{visible_bytes, visible_path};
 use raidlab_store::{Store, StoreError, Taken};
-use raidlab_units::check_unpacked;
+use raidlab_units::{check_unpacked, nearest};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -235,9 +235,11 @@ fn read(path: &Path, file: Option<String>, arguments: &Arguments) -> Result<Impo
         let name = name.to_owned();
         Failure::new(Kind::Input, CannotImport { name, source })
     };
-    if !path.exists() && figures().contains(&name) {
+    let known = figures();
+    if !path.exists() && known.contains(&name) {
         return import_figures(name, &options).map_err(refused);
     }
+    let near = nearest(name, &known).filter(|_| !path.exists());
     let bytes = bytes_of(path).map_err(|source: io::Error| {
         let help = match source.kind() {
             io::ErrorKind::IsADirectory => {
@@ -247,6 +249,8 @@ fn read(path: &Path, file: Option<String>, arguments: &Arguments) -> Result<Impo
             io::ErrorKind::InvalidData => "the output of a tool is read as the tool printed it",
             _ => "`raidlab import --list` lists the figures that come with raidlab",
         };
+        let near = near.map(|near| format!("did you mean `{near}`? {help}"));
+        let help = near.unwrap_or_else(|| help.to_owned());
         let name = name.to_owned();
         Failure::new(Kind::Input, CannotImport { name, source }).help(help)
     })?;
@@ -269,6 +273,10 @@ fn read(path: &Path, file: Option<String>, arguments: &Arguments) -> Result<Impo
 fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     const MOST: u64 = 1 << 30;
     let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        let words = "it is a folder, and not a file";
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, words));
+    }
     let mut bytes = Vec::new();
     let length = match file.metadata()?.len() {
         length @ 0..=MOST => length.max(file.take(MOST + 1).read_to_end(&mut bytes)? as u64),

@@ -3,25 +3,24 @@
 //! Errors of the other crates stay as they are; here each gets a kind, which decides the exit code,
 //! and where one is known a remedy.
 
+mod remedy;
+
 use crate::typed::on_store;
 use raidlab_bench_model::presets::LoadPresetError;
 use raidlab_lab::LoadError;
-use raidlab_lab::catalogue;
 use raidlab_lab::plan::PlanError;
-use raidlab_store::output::{Format, Found, OutputError, look};
-use raidlab_store::text::{visible_lines, visible_path};
+use raidlab_store::output::OutputError;
+use raidlab_store::text::visible_lines;
 use raidlab_store::{ExportError, ParquetError, Store, StoreError};
 use raidlab_uml::CacheError;
 use raidlab_units::{cannot, in_one_line, reasons};
+pub use remedy::SUBJECTS;
+use remedy::{help_with, instead, instead_of_path, listing, store_in_place_of_run};
 use std::error::Error;
 use std::fmt;
 use std::io;
 use std::iter;
-use std::path::{Path, PathBuf};
-
-/// The remedy where a subject cannot be loaded.
-pub const SUBJECTS: &str =
-    "`raidlab subjects` lists the subjects; `raidlab subjects md --toml` prints a complete one";
+use std::path::Path;
 
 /// The remedy where a processor cannot be loaded.
 const PROCESSORS: &str = "`raidlab processors nas --toml` prints a complete one";
@@ -206,67 +205,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The remedy for a name that is not known, or a path that leads nowhere.
-///
-/// A name with a `/` in it, or ending in `.toml`, is a path; people forget that.
-fn instead(name: &str, listing: &str) -> String {
-    if Path::new(name).is_dir() {
-        return format!("`{name}` is a folder here; {}", in_folder(Path::new(name)));
-    }
-    let near = [
-        (
-            Path::new(name).exists() && !name.is_empty(),
-            format!("./{name}"),
-        ),
-        (
-            Path::new(&format!("{name}.toml")).exists(),
-            format!("./{name}.toml"),
-        ),
-        (
-            Path::new(&format!("{name}.fio")).exists(),
-            format!("./{name}.fio"),
-        ),
-    ];
-    let mut near = near.into_iter().filter(|(there, _)| *there);
-    match near.next() {
-        Some((_, path)) => format!("`{path}` is the file of that name here"),
-        None => format!(
-            "{listing}; a file is named by its path: ./{}",
-            file_of(name)
-        ),
-    }
-}
-
-/// The file name that an entry of this name would have.
-fn file_of(name: &str) -> String {
-    match name {
-        "" => "NAME.toml".to_owned(),
-        name if name.contains('.') => name.to_owned(),
-        name => format!("{name}.toml"),
-    }
-}
-
-/// The command that lists things of a kind.
-fn listing(what: &str) -> &'static str {
-    match what {
-        "suite" => "`raidlab suites` lists the suites",
-        "subject" => "`raidlab subjects` lists the subjects",
-        "host" => "`raidlab subjects --hosts` lists the hosts",
-        "disk preset" => "`raidlab disks` lists the presets",
-        "processor" => "`raidlab processors` lists the processors",
-        _ => "docs/reference/figures.md says what such a file has",
-    }
-}
-
-/// The remedy where a file of this kind is wrong that another file names.
-const fn help_with(kind: catalogue::Kind) -> Option<&'static str> {
-    match kind {
-        catalogue::Kind::Subject => Some(SUBJECTS),
-        catalogue::Kind::Published => Some("docs/reference/figures.md tells what such a file has"),
-        catalogue::Kind::Suite | catalogue::Kind::Claims => None,
-    }
-}
-
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         if let LoadError::Unknown { what, name, .. } = &error {
@@ -292,47 +230,6 @@ impl From<LoadError> for Failure {
         };
         Self::new(kind, error).maybe_help(elsewhere)
     }
-}
-
-/// The remedy for a folder where a file belongs: files of users that are in it.
-fn in_folder(folder: &Path) -> String {
-    const NAMED: usize = 3;
-    let entries = folder.read_dir().into_iter().flatten().flatten();
-    let files = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.is_file());
-    let is_text = |path: &PathBuf| {
-        let ending = path.extension().unwrap_or_default();
-        ["toml", "fio", "json"].iter().any(|known| ending == *known)
-    };
-    let mut files: Vec<String> = files
-        .filter(is_text)
-        .map(|path| visible_path(&path))
-        .collect();
-    files.sort_unstable();
-    match files.as_slice() {
-        [] => "name a file; none in the folder ends in .toml, .fio or .json".to_owned(),
-        files => format!(
-            "name a file in it: {}{}",
-            files[..files.len().min(NAMED)].join(", "),
-            if files.len() > NAMED { ", ..." } else { "" }
-        ),
-    }
-}
-
-/// The remedy for a path that cannot be a describing file of this machine.
-fn instead_of_path(path: &Path) -> Option<String> {
-    let text = path.to_str()?;
-    if path.is_dir() {
-        return Some(in_folder(path));
-    }
-    if text.contains("://") {
-        return Some("files are read from this machine: download it first".to_owned());
-    }
-    let device = text.starts_with("/dev/");
-    device.then(|| {
-        format!("for a real disk: `--on host --disk {text}`; modelled ones: `raidlab disks`")
-    })
 }
 
 impl From<LoadPresetError> for Failure {
@@ -364,12 +261,6 @@ impl From<OutputError> for Failure {
             _ => Self::new(Kind::Output, error).help("name another file, or move that one away"),
         }
     }
-}
-
-/// The remedy where a store is named in the place of one of its runs.
-fn store_in_place_of_run(run: &str) -> Option<String> {
-    let is_store = matches!(look(Path::new(run)), Ok(Found::Ours(Format::Store)));
-    is_store.then(|| format!("`{run}` is a store: `--store {run}` takes its runs"))
 }
 
 /// Opens the store that has these runs.

@@ -186,9 +186,13 @@ impl Array<'_> {
             } else {
                 "`disks` names".to_owned()
             };
+            let members = match count {
+                1 => "1 disk: member 0".to_owned(),
+                _ => format!("{count} disks: members 0 to {}", count - 1),
+            };
             return Err((
                 format!("there is no member {}", event.member),
-                format!("{whose} {count} disks: members 0 to {}", count - 1),
+                format!("{whose} {members}"),
             ));
         };
         let next = match (event.kind, place) {

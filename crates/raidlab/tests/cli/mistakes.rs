@@ -149,6 +149,14 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     ("a suite as an output to import", "import short.toml"),
     ("a store as a run of it", "report full.db"),
+    ("a subject as a suite", "run md"),
+    ("a disk as a subject", "run quick --subject wd4000fyyz"),
+    (
+        "two disks in one word",
+        "run quick --disk wd4000fyyz,wd4000fyyz",
+    ),
+    ("a plan of another name", "run quick --plan-only plan.txt"),
+    ("figures misspelt", "import mirror-2016"),
     (
         "a store as a run of another",
         "audit full.db --store empty.db",
