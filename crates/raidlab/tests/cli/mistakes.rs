@@ -156,10 +156,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "run quick --disk wd4000fyyz,wd4000fyyz",
     ),
     ("a plan of another name", "run quick --plan-only plan.txt"),
-    ("figures misspelt", "import mirror-2016"),
+    ("figures misspelt", "import gmirror-md-2011"),
     (
         "a store as a run of another",
-        "audit full.db --store empty.db",
+        "audit empty.db --store full.db",
     ),
 ];
 
