@@ -235,9 +235,7 @@ pub fn accuracy_table(data: &RunData, style: &Style) -> String {
     }
     let names = view.compared_names();
     let mut text =
-        "Accuracy (mean absolute error, the worst with its job, what is declared, and whether an \
-         error is beyond it)\n"
-            .to_owned();
+        "Accuracy (mean absolute error, the worst with its job, what is declared)\n".to_owned();
     for group in style.groups(names.len(), 24, 25) {
         let mut table = style.table(&["class"], &names[group.clone()]);
         for row in &rows {
