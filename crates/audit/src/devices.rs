@@ -196,7 +196,7 @@ pub(crate) fn whole_disk(device: &str) -> &str {
 }
 
 /// The implementation of the row's subject: by fact, else by the subject's name for articles, which
-/// give nothing else.
+/// give nothing else. Empty where neither says it.
 pub(crate) fn system<'a>(case: &Case<'a>, row: &'a Measurement) -> &'a str {
     let known = ["zfs", "md", "gmirror", "gflash", "btrfs", "lvm"];
     case.text(row, fact::ARRAY_SYSTEM).unwrap_or_else(|| {
@@ -353,14 +353,24 @@ pub(crate) fn working_set(case: &Case<'_>, row: &Measurement) -> Option<f64> {
 }
 
 /// Whether reads may be answered from memory: buffered I/O, and ZFS unless it keeps no data in its
-/// cache. ZFS before 2.3 ignores direct I/O.
-pub(crate) fn may_be_cached(case: &Case<'_>, row: &Measurement) -> Option<bool> {
-    if system(case, row) == "zfs" {
-        let found = case.text(row, &fact::setting("primarycache", fact::outcome::FOUND));
-        let keeps = !matches!(found, Some("none" | "metadata"));
-        return Some(keeps && !(honours_direct(case, row) && is_direct(case, row) == Some(true)));
+/// cache. ZFS before 2.3 ignores direct I/O. Where this is not known, the fact that would tell.
+pub(crate) fn may_be_cached(case: &Case<'_>, row: &Measurement) -> Result<bool, String> {
+    let is_zfs = system(case, row) == "zfs";
+    let found = case.text(row, &fact::setting("primarycache", fact::outcome::FOUND));
+    if is_zfs && matches!(found, Some("none" | "metadata")) {
+        return Ok(false);
     }
-    Some(!is_direct(case, row)?)
+    let honours = if is_zfs {
+        honours_direct(case, row)
+    } else {
+        Some(true)
+    };
+    match (is_direct(case, row), honours) {
+        (Some(false), _) | (_, Some(false)) => Ok(true),
+        (Some(true), Some(true)) => Ok(false),
+        (None, _) => Err(fact::fio_option("direct")),
+        (_, None) => Err(fact::version("zfs")),
+    }
 }
 
 /// Whether the row's job only writes. iozone's rewrite writes its file again, but that of bonnie++
@@ -385,10 +395,17 @@ pub(crate) fn is_flushed(case: &Case<'_>, row: &Measurement) -> Option<bool> {
             dd_operand(case, row, "of")?;
             lists("conv", &["fsync", "fdatasync"]) || lists("oflag", &["sync", "dsync"])
         }
-        "fio" => ["end_fsync", "fsync_on_close", "fsync", "fdatasync", "sync"]
-            .iter()
-            .filter_map(|name| case.text(row, &fact::fio_option(name)))
-            .any(|value| !matches!(value, "0" | "none")),
+        "fio" => {
+            let options = ["end_fsync", "fsync_on_close", "fsync", "fdatasync", "sync"];
+            let values = options
+                .iter()
+                .filter_map(|name| case.text(row, &fact::fio_option(name)));
+            let values: Vec<&str> = values.collect();
+            if values.is_empty() && !reports_options(case, row) {
+                return None;
+            }
+            values.iter().any(|value| !matches!(*value, "0" | "none"))
+        }
         "iozone" => case.flag(row, fact::IOZONE_INCLUDES_FSYNC)?,
         // bonnie++ flushes the end of its files since 1.90.
         "bonnie++" => !row.tool.starts_with("bonnie++ 1.0"),
@@ -396,19 +413,29 @@ pub(crate) fn is_flushed(case: &Case<'_>, row: &Measurement) -> Option<bool> {
     })
 }
 
-/// Whether this ZFS has real direct I/O (OpenZFS 2.3, pull request 10018), which its
-/// volumes have not (zfsprops(7), `direct`).
-pub(crate) fn honours_direct(case: &Case<'_>, row: &Measurement) -> bool {
+/// Whether the row's job ran on a volume of ZFS.
+pub(crate) fn is_zfs_volume(case: &Case<'_>, row: &Measurement) -> bool {
     let file = case.text(row, &fact::fio_option("filename"));
     let setting = fact::setting("volblocksize", fact::outcome::FOUND);
-    if file.is_some_and(|file| file.starts_with("/dev/")) || case.text(row, &setting).is_some() {
-        return false;
+    file.is_some_and(|file| file.starts_with("/dev/")) || case.text(row, &setting).is_some()
+}
+
+/// Whether this ZFS has real direct I/O (OpenZFS 2.3, pull request 10018), which its
+/// volumes have not (zfsprops(7), `direct`); `None` where its version is not known.
+pub(crate) fn honours_direct(case: &Case<'_>, row: &Measurement) -> Option<bool> {
+    if is_zfs_volume(case, row) {
+        return Some(false);
     }
-    let version = case.text(row, &fact::version("zfs")).unwrap_or_default();
-    let digits = version.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let mut parts = digits.split('.').map(|part| part.parse::<u32>().ok());
-    let (major, minor) = (parts.next().flatten(), parts.next().flatten());
-    (major, minor) >= (Some(2), Some(3))
+    Some(version_in(case.text(row, &fact::version("zfs"))?)? >= (2, 3))
+}
+
+/// The first two numbers of a version: those of `zfs-2.1.11-1` are 2 and 1. A single number is no
+/// version of a program, as `28` is that of a pool.
+pub(crate) fn version_in(text: &str) -> Option<(u32, u32)> {
+    let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let (major, rest) = digits.split_once('.')?;
+    let minor = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// Whether the members' counters cover the whole job. fio reads its disk counters once in a quarter

@@ -38,6 +38,11 @@ impl Ruling {
         value
     }
 
+    /// Returns what the evidence says, and notes the fact as missing that would have said it.
+    pub(crate) fn decided<T>(&mut self, value: Result<T, String>) -> Option<T> {
+        value.map_err(|fact| self.need(None::<()>, &fact)).ok()
+    }
+
     /// Adds a finding about one row.
     pub(crate) fn row(&mut self, severity: Severity, row: &Measurement, evidence: String) {
         let op = Some(row.op);

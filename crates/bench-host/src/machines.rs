@@ -3,7 +3,7 @@
 use crate::error::HostError;
 use crate::machine::Machine;
 use raidlab_lab::catalogue::read_text;
-use raidlab_lab::{Files, LoadError, check_values};
+use raidlab_lab::{FileKind, Files, LoadError, check_file};
 use raidlab_shell::SshOptions;
 use raidlab_store::text::visible_path;
 use raidlab_units::{line_of, plain_words};
@@ -78,7 +78,7 @@ pub enum MachineFileError {
 /// # Errors
 /// When the file cannot be read, has anything else in it, or gives two machines one name.
 pub fn read_machines(files: &Files, path: &Path) -> Result<Vec<MachineEntry>, MachineFileError> {
-    let machines = read_toml::<MachineFile>(files, path)?.machine;
+    let machines = read_toml::<MachineFile>(files, FileKind::Machines, path)?.machine;
     let mut names = BTreeSet::new();
     for (number, machine) in (1..).zip(&machines) {
         let line = || Ok::<_, LoadError>(line_of(&read_text(files, path)?, machine.span().start));
@@ -102,14 +102,18 @@ pub fn read_machines(files: &Files, path: &Path) -> Result<Vec<MachineEntry>, Ma
     Ok(machines.into_iter().map(Spanned::into_inner).collect())
 }
 
-/// Reads a TOML file in which only fields of `T` are allowed.
+/// Reads a TOML file of a kind, in which only fields of `T` are allowed.
 ///
 /// # Errors
 /// When it cannot be read, or has anything else in it; with the line.
-pub fn read_toml<T: DeserializeOwned>(files: &Files, path: &Path) -> Result<T, MachineFileError> {
+pub fn read_toml<T: DeserializeOwned>(
+    files: &Files,
+    kind: FileKind,
+    path: &Path,
+) -> Result<T, MachineFileError> {
     let file = visible_path(path);
     let text = read_text(files, path)?;
-    check_values(&file, &text).map_err(LoadError::from)?;
+    check_file(kind, &file, &text).map_err(LoadError::from)?;
     toml::from_str(&text).map_err(|error: toml::de::Error| {
         let span = error.span().unwrap_or(0..0);
         let line = line_of(&text, span.start);

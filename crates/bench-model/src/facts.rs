@@ -102,6 +102,8 @@ fn of_array(facts: &mut Facts, experiment: &Experiment) {
     }
     if let Some(zfs) = &subject.zfs {
         facts.add(fact::ARRAY_RECORD_BYTES, zfs.volume_block.0, "bytes");
+        let block = fact::setting("volblocksize", outcome::FOUND);
+        facts.add(block, zfs.volume_block.0, "bytes");
         facts.add(fact::setting("ashift", outcome::FOUND), zfs.ashift, "");
         if zfs.compression != ZfsCompression::Off {
             let ratio = zfs.volume_block.0 as f64 / zfs.placed_block().0 as f64;
@@ -138,8 +140,14 @@ fn of_members(facts: &mut Facts, plan: &Plan, experiment: &Experiment) {
         let channel = channel.or_else(|| shared(|region| &region.channel).cloned());
         let physical =
             (parameters.physical_sectors() > 1).then(|| parameters.physical_sector.0.to_string());
+        let fit = preset.set_beside(&experiment.fit);
+        let fitted = preset
+            .is_fitted(fit)
+            .ok()
+            .map(|fitted| truth(fitted).to_owned());
         let known = [
             (property::MODEL, Some(preset.name.clone())),
+            (property::FITTED, fitted),
             (property::ROTATIONAL, Some(truth(rotational).to_owned())),
             (property::SIZE_BYTES, size),
             (property::START_SECTOR, Some(start.to_string())),

@@ -3,7 +3,7 @@
 use raidlab_disk::{Preset, PresetError};
 use raidlab_lab::catalogue::{is_path, nearby, read_file};
 use raidlab_lab::files::built_in;
-use raidlab_lab::{Files, LoadError, check_values};
+use raidlab_lab::{FileKind, Files, LoadError, check_file};
 use raidlab_sim::ProcessorError;
 pub use raidlab_sim::{ProcessorNumbers, ProcessorPreset};
 use raidlab_store::Setting;
@@ -26,9 +26,12 @@ pub enum LoadPresetError {
         /// The names of all presets that there are.
         known: Vec<String>,
     },
-    /// The file cannot be read, or has a value that no file may have.
+    /// The file cannot be read, is of another kind, or has a value that no file may have.
     #[error(transparent)]
     File(#[from] Box<LoadError>),
+    /// The same of a file that should be a processor's.
+    #[error(transparent)]
+    ProcessorFile(Box<LoadError>),
     /// The file is no preset.
     #[error(transparent)]
     Preset(#[from] PresetError),
@@ -47,16 +50,19 @@ impl From<PathError> for LoadPresetError {
 struct Folder {
     name: &'static str,
     what: &'static str,
+    kind: FileKind,
 }
 
 const DISKS: Folder = Folder {
     name: "disks",
     what: "disk preset",
+    kind: FileKind::Disk,
 };
 
 const PROCESSORS: Folder = Folder {
     name: "processors",
     what: "processor",
+    kind: FileKind::Processor,
 };
 
 impl Folder {
@@ -78,7 +84,7 @@ impl Folder {
             )
         };
         let text = files.text(&known_as, || self.text(name))?;
-        check_values(&file, &text).map_err(|error| Box::new(error.into()))?;
+        check_file(self.kind, &file, &text).map_err(|error| Box::new(error.into()))?;
         Ok((file, text))
     }
 
@@ -137,7 +143,7 @@ pub fn processor_names() -> Vec<&'static str> {
 /// # Errors
 /// When there is none of that name, or its file is wrong.
 pub fn processor(files: &Files, name: &str) -> Result<ProcessorPreset, LoadPresetError> {
-    let (file, text) = PROCESSORS.file(files, name)?;
+    let (file, text) = PROCESSORS.file(files, name).map_err(of_processor)?;
     Ok(ProcessorPreset::parse(&file, &text)?)
 }
 
@@ -157,7 +163,14 @@ pub fn processor_settings(preset: &ProcessorPreset) -> Vec<Setting> {
 /// # Errors
 /// When there is none, or its file cannot be read.
 pub fn processor_text(name: &str) -> Result<String, LoadPresetError> {
-    PROCESSORS.text(name)
+    PROCESSORS.text(name).map_err(of_processor)
+}
+
+fn of_processor(error: LoadPresetError) -> LoadPresetError {
+    match error {
+        LoadPresetError::File(error) => LoadPresetError::ProcessorFile(error),
+        other => other,
+    }
 }
 
 #[cfg(test)]

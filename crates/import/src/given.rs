@@ -8,8 +8,8 @@ mod known;
 
 use known::{FAMILIES, KNOWN, Kind};
 use raidlab_store::{Observation, Scope, fact};
-use raidlab_units::{parse_bytes, parse_duration};
-use std::collections::BTreeMap;
+use raidlab_units::{line_of, nearest, parse_bytes, parse_duration, plain_words, suggestion};
+use toml::de::{DeTable, DeValue};
 
 /// A fact that the user gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum FactError {
         text: String,
     },
     /// No fact has this name, so no reader would use it.
-    #[error("there is no fact `{name}`; there are: {}", short_names().join(", "))]
+    #[error("there is no fact `{name}`; {}", instead(.name))]
     Unknown {
         /// The name as it was written.
         name: String,
@@ -48,15 +48,29 @@ pub enum FactError {
         /// The form of a value of that kind.
         wanted: String,
     },
-    /// A file of facts is not TOML, or has something else in it.
-    #[error(
-        "it is no file of facts: write `ram = \"16GiB\"`, and facts of one subject below [NAME]"
-    )]
-    File(#[source] Box<toml::de::Error>),
+    /// A file of facts is not TOML.
+    #[error("{0}")]
+    File(String),
+    /// The error is at this place of a file of facts, as `facts.toml:3`.
+    #[error("{place}: {error}")]
+    At {
+        /// The file and the line.
+        place: String,
+        /// The error there.
+        error: Box<Self>,
+    },
     /// The fact is about a subject of which nothing is imported.
-    #[error("there are facts of `{name}`, but no such subject is imported")]
+    #[error("there are facts of `{name}`, and no such subject is imported; {}", suggestion(.name, .known))]
     NoSubject {
         /// The name as it was written.
+        name: String,
+        /// The subjects that are imported.
+        known: Vec<String>,
+    },
+    /// A name with dots has no quotation marks.
+    #[error("a name with dots stands in quotation marks: write `\"{name}\" = ...`")]
+    Dotted {
+        /// The whole name.
         name: String,
     },
     /// The value is no text, number or switch.
@@ -67,8 +81,23 @@ pub enum FactError {
     },
 }
 
-fn short_names() -> Vec<&'static str> {
-    KNOWN.iter().map(|known| known.short).collect()
+impl FactError {
+    /// The same error at a place of a file.
+    pub(crate) fn at(self, place: String) -> Self {
+        let error = Box::new(self);
+        Self::At { place, error }
+    }
+}
+
+/// The name that may be meant by an unknown one, long or short, or all short names.
+fn instead(name: &str) -> String {
+    let mut names: Vec<&str> = KNOWN.iter().map(|known| known.short).collect();
+    let short = names.len();
+    names.extend(KNOWN.iter().flat_map(known::Known::names));
+    match nearest(name, &names) {
+        Some(_) => suggestion(name, &names),
+        None => suggestion(name, &names[..short]),
+    }
 }
 
 /// The facts that can be given by a short name: the name with a value, and its meaning.
@@ -134,6 +163,11 @@ impl Given {
             unit,
             source: source.to_owned(),
         })
+    }
+
+    /// The place at which the fact was given: `--fact`, or a file with the line.
+    pub(crate) fn place(&self) -> &str {
+        &self.source
     }
 
     /// The observations that the fact stands for.
@@ -205,40 +239,62 @@ fn convert(value: &str, kind: Kind) -> Option<(String, &'static str)> {
 /// its name.
 ///
 /// # Errors
-/// When the text is no TOML, or a fact in it cannot be taken.
+/// With file and line, when the text is no TOML, or a fact in it cannot be taken.
 pub fn read_facts(file: &str, text: &str) -> Result<Vec<Given>, FactError> {
-    let table: BTreeMap<String, toml::Value> =
-        toml::from_str(text).map_err(|error| FactError::File(Box::new(error)))?;
+    let at = |byte: usize| format!("{file}:{}", line_of(text, byte));
+    let table = DeTable::parse(text).map_err(|error| {
+        let span = error.span().unwrap_or(0..0);
+        let place = text.get(span.clone()).unwrap_or_default();
+        let error = FactError::File(plain_words(error.message(), place));
+        error.at(at(span.start))
+    })?;
     let mut given = Vec::new();
-    for (name, value) in table {
-        match value {
-            toml::Value::Table(own) => {
-                for (fact, value) in own {
-                    let subject = Some(name.clone());
-                    given.push(Given::new(subject, &fact, &plain(&fact, &value)?, file)?);
-                }
+    for (name, value) in table.get_ref() {
+        let of_subject = value.get_ref().as_table().map(|own| (name.get_ref(), own));
+        let facts = match of_subject {
+            None => vec![(None, name, value)],
+            Some((subject, own)) => {
+                let of_subject = |(name, value)| (Some(subject.to_string()), name, value);
+                own.iter().map(of_subject).collect()
             }
-            value => given.push(Given::new(None, &name, &plain(&name, &value)?, file)?),
+        };
+        for (subject, name, value) in facts {
+            let place = at(name.span().start);
+            let read = || {
+                let value = plain(subject.as_deref(), name.get_ref(), value.get_ref())?;
+                Given::new(subject.clone(), name.get_ref(), &value, &place)
+            };
+            given.push(read().map_err(|error| error.at(place.clone()))?);
         }
     }
     Ok(given)
 }
 
-fn plain(name: &str, value: &toml::Value) -> Result<String, FactError> {
+/// The text of a fact's value.
+fn plain(subject: Option<&str>, name: &str, value: &DeValue<'_>) -> Result<String, FactError> {
+    let name = name.to_owned();
     match value {
-        toml::Value::String(text) => Ok(text.clone()),
-        toml::Value::Integer(number) => Ok(number.to_string()),
-        toml::Value::Float(number) => Ok(number.to_string()),
-        toml::Value::Boolean(holds) => Ok(holds.to_string()),
-        _ => Err(FactError::Shape {
-            name: name.to_owned(),
-        }),
+        DeValue::String(text) => Ok(text.to_string()),
+        DeValue::Integer(number) => Ok(number.to_string()),
+        DeValue::Float(number) => Ok(number.to_string()),
+        DeValue::Boolean(holds) => Ok(holds.to_string()),
+        // A name with dots and without quotation marks makes tables within tables.
+        DeValue::Table(table) => {
+            let mut whole = format!("{}.{name}", subject.unwrap_or_default());
+            let mut inner = Some(table);
+            while let Some((key, value)) = inner.and_then(|table| table.iter().next()) {
+                whole = format!("{whole}.{}", key.get_ref());
+                inner = value.get_ref().as_table();
+            }
+            Err(FactError::Dotted { name: whole })
+        }
+        _ => Err(FactError::Shape { name }),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{FactError, Given, KNOWN, how_to_give, read_facts};
+    use super::{Given, KNOWN, how_to_give, read_facts};
 
     fn values(given: &Given) -> Vec<(String, String)> {
         let all = given.observations("").into_iter();
@@ -295,8 +351,14 @@ mod tests {
                 .to_string()
                 .ends_with("one of optimal, degraded, failed")
         );
-        let unknown = Given::parse("rom=1").expect_err("no such fact");
-        assert!(unknown.to_string().contains("ram, direct"), "{unknown}");
+        for (text, said) in [
+            ("rom=1", "did you mean `ram`?"),
+            ("caches.droped=yes", "did you mean `caches.dropped`?"),
+            ("banana=1", "known here: ram, direct"),
+        ] {
+            let unknown = Given::parse(text).expect_err("no such fact");
+            assert!(unknown.to_string().contains(said), "{unknown}");
+        }
     }
 
     #[test]
@@ -308,7 +370,38 @@ mod tests {
             .iter()
             .filter(|one| one.subject.as_deref() == Some("md"));
         assert_eq!(of_md.count(), 2);
-        assert!(matches!(read_facts("f", "ram ="), Err(FactError::File(_))));
-        assert!(read_facts("f", "[md]\nrom = 1").is_err());
+        let places: Vec<&str> = given.iter().map(Given::place).collect();
+        assert_eq!(places, ["facts.toml:3", "facts.toml:4", "facts.toml:1"]);
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_file_is_told_with_its_line() {
+        for (text, said) in [
+            ("direct = true\nram =\n", "f:2: "),
+            (
+                "direct = true\n\nrom = \"16GiB\"\n",
+                "f:3: there is no fact `rom`; did you mean `ram`?",
+            ),
+            (
+                "[md]\nlevel = \"raid6\"\nrom = 1\n",
+                "f:3: there is no fact `rom`",
+            ),
+            (
+                "ram = \"much\"\n",
+                "f:1: the fact `ram` cannot be `much`: write a size",
+            ),
+            ("ram = [1]\n", "f:1: the fact `ram` must be a text"),
+            (
+                "fio.option.direct = 1\n",
+                "f:1: a name with dots stands in quotation marks: write `\"fio.option.direct\" = ...`",
+            ),
+            (
+                "ram = \"1g\"\nram = \"2g\"\n",
+                "f:2: `ram` is here a second time",
+            ),
+        ] {
+            let error = read_facts("f", text).expect_err(said).to_string();
+            assert!(error.starts_with(said), "{said}: {error}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::file_stem;
 use crate::given::{FactError, Given};
 use raidlab_store::{CellResult, Measurement, Observation, Records, Scope, fact};
 use raidlab_tools::Tool;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Names that the imported file does not give.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -66,8 +66,10 @@ pub struct Imported {
 }
 
 impl Imported {
-    fn has_subject(&self, name: &str) -> bool {
-        self.cells.iter().any(|cell| cell.cell.subject == name)
+    /// The names of the subjects, each once.
+    fn subjects(&self) -> BTreeSet<&str> {
+        let names = self.cells.iter().map(|cell| cell.cell.subject.as_str());
+        names.collect()
     }
 
     /// Adds facts that the user gave; where a file itself has a fact of a job, that one is kept.
@@ -80,9 +82,14 @@ impl Imported {
             let stranger = given
                 .subject
                 .as_ref()
-                .filter(|name| !self.has_subject(name));
+                .filter(|name| !self.subjects().contains(name.as_str()));
             if let Some(name) = stranger {
-                return Err(FactError::NoSubject { name: name.clone() });
+                let known = self.subjects().into_iter().map(str::to_owned).collect();
+                let error = FactError::NoSubject {
+                    name: name.clone(),
+                    known,
+                };
+                return Err(error.at(given.place().to_owned()));
             }
             let records = Records {
                 observations: given.observations(host),

@@ -7,10 +7,10 @@
 use crate::document::{Document, FileError};
 use crate::files::{Files, built_in};
 use crate::host::{Host, read_hosts, read_one};
+use crate::recognized::FileKind;
 use raidlab_data::Entry;
+use raidlab_store::read_bytes;
 use raidlab_units::{PathError, cannot, nearest, text_of};
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The reason why a suite, a subject or published figures could not be loaded.
@@ -129,6 +129,16 @@ impl Kind {
         }
     }
 
+    /// The same kind among all kinds of files.
+    const fn of_file(self) -> FileKind {
+        match self {
+            Self::Suite => FileKind::Suite,
+            Self::Subject => FileKind::Subject,
+            Self::Published => FileKind::Published,
+            Self::Claims => FileKind::Claims,
+        }
+    }
+
     /// The built-in files of this kind, by name.
     pub fn entries(self) -> impl Iterator<Item = &'static Entry> {
         let entries = raidlab_data::entries(self.folder()).iter();
@@ -174,7 +184,11 @@ pub(crate) fn hosts_of(files: &Files) -> Result<Vec<Host>, LoadError> {
 /// When there is no such host, or its file is wrong or describes several.
 pub fn host(files: &Files, name_or_path: &str) -> Result<Host, LoadError> {
     if is_path(name_or_path) {
-        return Ok(read_one(&read_document(files, name_or_path)?)?);
+        return Ok(read_one(&read_document(
+            files,
+            FileKind::Host,
+            name_or_path,
+        )?)?);
     }
     let hosts = hosts_of(files)?;
     let known = hosts.iter().map(|host| host.name.clone()).collect();
@@ -224,39 +238,29 @@ pub fn read_text(files: &Files, path: &Path) -> Result<String, LoadError> {
     files.text(&name, || read_file(path))
 }
 
-/// Reads the text of a file, up to a limit. A pipe or a device is read only where it is this
-/// program's own input: any other would have to be waited for.
+/// Reads the text of a file, as [`read_bytes`] does.
 ///
 /// # Errors
 /// When it cannot be read, is no text, or has more than 16 MiB.
 pub fn read_file(path: &Path) -> Result<String, LoadError> {
     const MOST: u64 = 16 << 20;
-    const OWN: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
-    let fail = cannot("read", path);
-    let found = std::fs::metadata(path).map_err(fail)?;
-    if !found.is_file() && !OWN.iter().any(|own| path.starts_with(own)) {
-        return Err(fail(io::Error::other("it is not a file")).into());
-    }
-    let file = File::open(path).map_err(fail)?;
-    let mut bytes = Vec::new();
-    let length = file.take(MOST + 1).read_to_end(&mut bytes).map_err(fail)?;
-    if length as u64 > MOST {
-        return Err(fail(io::ErrorKind::FileTooLarge.into()).into());
-    }
-    Ok(text_of(bytes).map_err(fail)?)
+    let text = read_bytes(path, MOST).and_then(text_of);
+    Ok(text.map_err(cannot("read", path))?)
 }
 
-/// Opens the file at a path as a document.
-fn read_document(files: &Files, path: &str) -> Result<Document, LoadError> {
+/// Opens the file at a path as a document of a kind.
+fn read_document(files: &Files, kind: FileKind, path: &str) -> Result<Document, LoadError> {
     let text = read_text(files, Path::new(path))?;
     let file = path.to_owned();
-    Ok(Document { file, text })
+    let document = Document { file, text };
+    document.check_kind(kind)?;
+    Ok(document)
 }
 
 /// Opens the document behind a name or a path.
 pub(crate) fn find(files: &Files, kind: Kind, name_or_path: &str) -> Result<Document, LoadError> {
     if is_path(name_or_path) {
-        return read_document(files, name_or_path);
+        return read_document(files, kind.of_file(), name_or_path);
     }
     let entry = kind.entries().find(|entry| entry.name == name_or_path);
     let entry = entry.ok_or_else(|| LoadError::Unknown {

@@ -13,8 +13,7 @@ use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
-pub(crate) use values::check_name;
-pub use values::check_values;
+pub(crate) use values::{check_case, check_name};
 
 /// The version of the files' schema that this raidlab reads.
 pub const SCHEMA: u32 = 1;

@@ -26,6 +26,7 @@ mod job_words;
 mod placeholder;
 pub mod plan;
 mod published;
+mod recognized;
 mod run;
 mod settings;
 mod subject;
@@ -36,7 +37,7 @@ pub use asked::{Asked, Deeds};
 pub use background::{ArrayLook, BACKGROUND_CLASS, BACKGROUND_JOB, Background, SyncLook};
 pub use bench::{Bench, BenchError, Finish, Observer, Progress};
 pub use catalogue::LoadError;
-pub use document::{FileError, Problem, SCHEMA, check_values};
+pub use document::{FileError, Problem, SCHEMA};
 pub use experiment::{
     CapacityError, Choices, Experiment, HostChoice, PlannedJob, PlannedStep, by_steps, option_notes,
 };
@@ -47,6 +48,7 @@ pub use placeholder::{PlaceholderError, Placeholders, expand};
 pub use plan::Plan;
 pub use published::{Accuracy, Cell, Class, Log, Published, Synced};
 pub use raidlab_workload::{Honoured, OptionFacts, Permission, fio_options};
+pub use recognized::{FileKind, check_file};
 pub use run::{Before, RunEnd, RunError, RunOptions, Sink, run_suite};
 pub use subject::{
     Checkpoint, Metadata, ReadRecovered, RecoveringWrites, Recovery, Subject, SubjectKind,

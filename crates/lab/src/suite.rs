@@ -19,6 +19,7 @@ use crate::files::Files;
 use crate::fio::{GroupError, read_group, read_job_file};
 use crate::job_words::{class_of_job, named_in_words};
 use crate::published::Published;
+use crate::recognized::{FileKind, check_file};
 use crate::subject::Subject;
 use raidlab_systems::FileSystemSpec;
 use raidlab_units::{Nanos, in_one_line};
@@ -387,6 +388,7 @@ impl Suite {
     ) -> Result<Self, LoadError> {
         let text = catalogue::read_text(files, path)?;
         let name = path.display().to_string();
+        check_file(FileKind::JobFile, &name, &text)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let file = read_job_file(&name, &text, folder, files)?;
         let mut steps = Vec::new();

@@ -6,6 +6,7 @@ use crate::output;
 use clap::Args;
 use raidlab_audit::{Audit, Evidence, audit, rules};
 use raidlab_runs::notes::STORE;
+use raidlab_runs::open_store;
 use raidlab_store::{
     AUDIT_NOTE_CLASS, AccuracyNote, Finding, LATEST, Measurement, Records, RunId, Scope, Severity,
     Store, StoreError,
@@ -42,7 +43,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.rules {
         return output::print(&catalogue());
     }
-    let mut store = Store::open_existing(&arguments.store)?;
+    let mut store = open_store(&arguments.store, &[&arguments.run])?;
     let (judged, warning) = again(&mut store, &arguments.run)?;
     if let Some(warning) = warning {
         output::say(&warning);

@@ -6,6 +6,7 @@ use clap::Args;
 use raidlab_import::load_option;
 use raidlab_report::{Bound, RunComparison, RunData, compare};
 use raidlab_runs::notes::STORE;
+use raidlab_runs::open_store;
 use raidlab_runs::typed::on_store;
 use raidlab_store::Store;
 use raidlab_store::output::Format;
@@ -54,7 +55,11 @@ pub struct Arguments {
 /// When there is no such store or run, the runs have nothing in common, or a
 /// file cannot be written.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
-    let store = Store::open_existing(&arguments.store)?;
+    let named: Vec<&str> = std::iter::once(&arguments.base)
+        .chain(&arguments.others)
+        .map(String::as_str)
+        .collect();
+    let store = open_store(&arguments.store, &named)?;
     let theirs = arguments.other_store.as_ref();
     let files = [
         ("--html", &arguments.html, Format::Page),

@@ -11,7 +11,7 @@ use raidlab_fit::{
     left_out_bands,
 };
 use raidlab_lab::catalogue::read_file;
-use raidlab_lab::{LoadError, check_values};
+use raidlab_lab::{FileKind, LoadError, check_file};
 use raidlab_store::text::visible_path;
 use serde::Serialize;
 use std::fmt::Write;
@@ -272,7 +272,7 @@ fn facts(arguments: &Arguments) -> Result<Facts, Failure> {
     if let Some(path) = &arguments.facts {
         let text = read_file(path)?;
         let name = visible_path(path);
-        check_values(&name, &text).map_err(LoadError::from)?;
+        check_file(FileKind::FitFacts, &name, &text).map_err(LoadError::from)?;
         return Facts::parse(&name, &text).map_err(Failure::input);
     }
     let disk = &arguments.disk;

@@ -5,16 +5,18 @@ use crate::{audit, output, report};
 use clap::Args;
 use raidlab_audit::Audit;
 use raidlab_import::{
-    Given, ImportOptions, Imported, figures, file_stem, how_to_give, import_figures, import_file,
-    read_facts, short_facts,
+    Given, ImportError, ImportOptions, Imported, figures, file_stem, how_to_give, import_figures,
+    import_file, read_facts, short_facts,
 };
+use raidlab_lab::FileKind;
+use raidlab_lab::catalogue::read_file;
 use raidlab_report::RunData;
 use raidlab_runs::new_run;
 use raidlab_runs::notes::{STORE, remark};
 use raidlab_store::output::{Format, Found, look};
 use raidlab_store::text::{visible_bytes, visible_path};
 use raidlab_store::{Store, StoreError, Taken};
-use raidlab_units::check_unpacked;
+use raidlab_units::{check_unpacked, nearest};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -155,20 +157,17 @@ fn take_over(arguments: &Arguments) -> Result<(), Failure> {
     output::print(&format!("store   {}\n", visible_path(&arguments.store)))
 }
 
+/// The remedy where a file of facts is wrong.
+const FACTS: &str = "`raidlab import --list-facts` lists the facts; a file of them has lines such \
+                     as `ram = \"16GiB\"`, and facts of one subject below [NAME]";
+
 /// The facts of the command line and of the file of facts.
 fn given(arguments: &Arguments) -> Result<Vec<Given>, Failure> {
     let mut facts = arguments.fact.clone();
     if let Some(path) = &arguments.facts {
-        let name = visible_path(path);
-        let bytes = bytes_of(path).map_err(|source| {
-            let name = name.clone();
-            Failure::new(Kind::Input, CannotImport { name, source })
-        })?;
-        let own = read_facts(&name, &text(&bytes)).map_err(|source| {
-            let name = name.clone();
-            Failure::new(Kind::Input, CannotImport { name, source })
-        })?;
-        facts.extend(own);
+        let text = read_file(path).map_err(|error| Failure::from(error).or_help(FACTS))?;
+        let own = read_facts(&visible_path(path), &text);
+        facts.extend(own.map_err(|error| Failure::input(error).help(FACTS))?);
     }
     Ok(facts)
 }
@@ -236,9 +235,11 @@ fn read(path: &Path, file: Option<String>, arguments: &Arguments) -> Result<Impo
         let name = name.to_owned();
         Failure::new(Kind::Input, CannotImport { name, source })
     };
-    if !path.exists() && figures().contains(&name) {
+    let known = figures();
+    if !path.exists() && known.contains(&name) {
         return import_figures(name, &options).map_err(refused);
     }
+    let near = nearest(name, &known).filter(|_| !path.exists());
     let bytes = bytes_of(path).map_err(|source: io::Error| {
         let help = match source.kind() {
             io::ErrorKind::IsADirectory => {
@@ -248,23 +249,34 @@ fn read(path: &Path, file: Option<String>, arguments: &Arguments) -> Result<Impo
             io::ErrorKind::InvalidData => "the output of a tool is read as the tool printed it",
             _ => "`raidlab import --list` lists the figures that come with raidlab",
         };
+        let near = near.map(|near| format!("did you mean `{near}`? {help}"));
+        let help = near.unwrap_or_else(|| help.to_owned());
         let name = name.to_owned();
         Failure::new(Kind::Input, CannotImport { name, source }).help(help)
     })?;
-    let help = match look(path) {
-        Ok(Found::Ours(Format::Store)) => {
-            "it is a store: `raidlab report RUN --parquet FOLDER --store FILE` writes a run of it as \
-             can be imported"
-        }
-        _ => "`raidlab import --help` says what is read, and how to make it",
-    };
-    import_file(name, &text(&bytes), &options).map_err(|error| refused(error).help(help))
+    let text = text(&bytes);
+    import_file(name, &text, &options).map_err(|error| {
+        let help = match look(path) {
+            Ok(Found::Ours(Format::Store)) => {
+                "it is a store: `raidlab report RUN --parquet FOLDER --store FILE` writes a run of \
+                 it as can be imported"
+            }
+            _ => "`raidlab import --help` says what is read, and how to make it",
+        };
+        let kind = matches!(error, ImportError::Unknown { .. });
+        let kind = FileKind::in_words(name, &text).filter(|_| kind);
+        refused(error).help(kind.unwrap_or_else(|| help.to_owned()))
+    })
 }
 
 /// Reads all of a file, which may be a pipe, if it is not absurdly large, as a disk's image is.
 fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     const MOST: u64 = 1 << 30;
     let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        let words = "it is a folder, and not a file";
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, words));
+    }
     let mut bytes = Vec::new();
     let length = match file.metadata()?.len() {
         length @ 0..=MOST => length.max(file.take(MOST + 1).read_to_end(&mut bytes)? as u64),

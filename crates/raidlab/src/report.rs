@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use crate::{claims, output};
 use clap::Args;
 use raidlab_report::RunData;
-use raidlab_runs::lock_store;
 use raidlab_runs::notes::{REMARK, STORE};
+use raidlab_runs::{lock_store, open_store};
 use raidlab_store::output::Format;
 use raidlab_store::text::visible_path;
 use raidlab_store::{
@@ -83,7 +83,7 @@ pub fn page(data: &RunData) -> Result<String, Failure> {
 /// # Errors
 /// When there is no such store or run, or a file cannot be written.
 pub fn report(arguments: &Arguments) -> Result<(), Failure> {
-    let mut store = Store::open_existing(&arguments.store)?;
+    let mut store = open_store(&arguments.store, &[&arguments.run])?;
     if arguments.list {
         return list(&store);
     }

@@ -95,6 +95,17 @@ impl Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (manner, dry_run) = (&arguments.manner, arguments.dry_run);
     let plan_only = arguments.plan_only.as_deref();
+    if let Some(path) = plan_only
+        && path != Path::new("-")
+        && path.extension().is_none_or(|ending| ending != "json")
+    {
+        let words = format!(
+            "--plan-only {}: a plan's name ends in .json",
+            visible_path(path)
+        );
+        let help = "under another name nobody would read it as a plan; `-` is standard output";
+        return Err(Failure::words(Kind::Usage, words).help(help));
+    }
     let mut here = manner.here(dry_run);
     here.plan_only = plan_only.is_some();
     if let Some(shard) = arguments.part.shard {

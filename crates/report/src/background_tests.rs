@@ -232,3 +232,28 @@ fn what_has_no_band_is_said_beside_what_has_one() {
         );
     }
 }
+
+/// A run of syncs alone has no band by which unfitted disks could be known, but facts.
+#[test]
+fn syncs_on_unfitted_disks_are_said_to_have_no_band() {
+    let mut data = data();
+    data.measurements.retain(|m| m.op.is_background());
+    let said = |data: &RunData| terminal(data, &Style::default());
+    assert!(!said(&data).contains("Nobody fitted"), "{}", said(&data));
+    for (name, value) in [("model", "sp1614n"), ("fitted", "false")] {
+        let scope = raidlab_store::Scope {
+            subject: "md".to_owned(),
+            ..raidlab_store::Scope::default()
+        };
+        let name = format!("disk.disk0.{name}");
+        let fact = raidlab_store::Observation::new(&scope, name, value, "", "the model");
+        data.observations.push(fact);
+    }
+    let text = said(&data);
+    assert!(
+        text.contains("Nobody fitted the model to sp1614n. Times"),
+        "{text}"
+    );
+    assert!(text.contains("have no band"), "{text}");
+    assert!(!text.contains("nine disks of ten"), "{text}");
+}

@@ -155,7 +155,7 @@ pub fn html(data: &RunData) -> Result<String, ReportError> {
         facts: facts(&data.run),
         what_ran: what_ran(data, &view),
         tiles: tiles(data, &view),
-        trust: trust(&view),
+        trust: trust(data, &view),
         subjects: subjects(&view, 0..view.names.len()),
         compared: subjects(&view, view.compared()),
         units: units_note(&view.all_rows().map(|row| row.rate).collect::<Vec<_>>()),

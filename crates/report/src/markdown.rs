@@ -130,7 +130,7 @@ fn answer(text: &mut String, data: &RunData, view: &View<'_>) {
         );
     }
     if view.all_rows().next().is_some() {
-        let _ = writeln!(text, "\n{}", escaped(&trust(view).join(" ")));
+        let _ = writeln!(text, "\n{}", escaped(&trust(data, view).join(" ")));
     }
 }
 
@@ -276,7 +276,7 @@ fn published(text: &mut String, data: &RunData, view: &View<'_>) {
     if rows.is_empty() {
         return;
     }
-    text.push_str("\n## Accuracy\n\nThe mean of the absolute errors, the worst with its job, what is declared.\n\n");
+    text.push_str("\n## Accuracy\n\nThe mean of the absolute errors, the worst with its job, what is declared, and whether an error is beyond it.\n\n");
     let mut heads = vec!["class".to_owned()];
     heads.extend(view.compared_names());
     let cells = rows.iter().map(|row| {
@@ -285,9 +285,8 @@ fn published(text: &mut String, data: &RunData, view: &View<'_>) {
                 .lines
                 .iter()
                 .map(|line| format!("{}{} worst {}", line.mean, line.mark, line.worst));
-            let declared =
-                (!cell.declared.is_empty()).then(|| format!("declared {}", cell.declared));
-            lines.chain(declared).collect::<Vec<_>>().join("; ")
+            let words = lines.chain(cell.declared_words());
+            words.collect::<Vec<_>>().join("; ")
         });
         std::iter::once(row.title.clone()).chain(cells).collect()
     });

@@ -204,8 +204,29 @@ pub(crate) struct AccuracyRow {
 pub(crate) struct AccuracyCell {
     /// The declared accuracy, `±8 %`, `±25 to ±100 %`; empty where none is declared.
     pub declared: String,
+    /// Whether an error is beyond the accuracy that is declared for its figure.
+    pub exceeded: bool,
     /// The errors over predicted cells and, separately, over fitted ones.
     pub lines: Vec<AccuracyLine>,
+}
+
+impl AccuracyCell {
+    /// What is declared, and whether errors keep to it, in words.
+    pub(crate) fn declared_words(&self) -> Vec<String> {
+        let declared = (!self.declared.is_empty()).then(|| format!("declared {}", self.declared));
+        let exceeded = self.exceeded.then(|| "exceeded".to_owned());
+        declared.into_iter().chain(exceeded).collect()
+    }
+
+    /// The judgement on all lines together.
+    pub(crate) fn tone(&self) -> Tone {
+        let mut good = self.lines.iter().filter(|line| line.tone == Tone::Good);
+        match (self.exceeded, good.next()) {
+            (true, _) => Tone::Bad,
+            (false, Some(_)) => Tone::Good,
+            (false, None) => Tone::Plain,
+        }
+    }
 }
 
 /// The errors over some cells.
@@ -318,19 +339,21 @@ fn accuracy_cell(data: &RunData, view: &View<'_>, class: &str, subject: usize) -
         .fitted
         .iter()
         .map(|e| line(e, FITTED_MARK, tone(true)));
+    let lines: Vec<AccuracyLine> = predicted.chain(fitted).collect();
     AccuracyCell {
+        exceeded: lines.iter().any(|line| line.tone == Tone::Bad),
         declared: match range {
             None => String::new(),
             Some((low, high)) if low < high => format!("±{low} to ±{high}\u{a0}%"),
             Some((low, _)) => format!("±{low}\u{a0}%"),
         },
-        lines: predicted.chain(fitted).collect(),
+        lines,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::latencies;
+    use super::{Tone, accuracy_rows, latencies};
     use crate::compute::view::View;
     use crate::sample;
     use raidlab_store::Latency;
@@ -346,5 +369,32 @@ mod tests {
         let rows = latencies(&View::of_rows(&measurements));
         let cell = rows[0].cells[0].as_ref().unwrap();
         assert_eq!((cell.median_ms.as_str(), cell.p99_ms.as_str()), ("-", "-"));
+    }
+
+    /// Page, terminal and Markdown say which errors are beyond what was declared.
+    #[test]
+    fn an_error_beyond_what_is_declared_is_told_everywhere() {
+        let mut data = sample::data();
+        let rows = accuracy_rows(&data, &View::new(&data));
+        let cells = || rows.iter().flat_map(|row| &row.cells);
+        let bad = cells().filter(|cell| cell.tone() == Tone::Bad).count();
+        assert!(bad > 0 && cells().any(|cell| cell.tone() == Tone::Good));
+        assert_eq!(cells().filter(|cell| cell.exceeded).count(), bad);
+        let told = |data: &crate::RunData| {
+            let page = crate::html(data).expect("a page");
+            let text = crate::terminal(data, &crate::Style::default());
+            [page, text, crate::markdown(data)].map(|text| {
+                let words = text.split("exceeded").count() - 1;
+                // The page's note says what the word means.
+                words - usize::from(text.contains("called exceeded"))
+            })
+        };
+        let [page, text, markdown] = told(&data);
+        assert_eq!((text, markdown), (bad, bad));
+        assert!(page >= bad, "{page} of {bad}");
+        for note in &mut data.notes {
+            note.declared_percent = note.declared_percent.map(|_| 1e6);
+        }
+        assert_eq!(told(&data), [0, 0, 0]);
     }
 }

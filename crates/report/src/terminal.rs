@@ -76,7 +76,7 @@ pub fn summary(data: &RunData, style: &Style) -> String {
     }
     if view.all_rows().next().is_some() {
         text.push('\n');
-        wrapped(&mut text, &trust(&view).join(" "), style);
+        wrapped(&mut text, &trust(data, &view).join(" "), style);
     }
     style.finish(text)
 }
@@ -245,11 +245,8 @@ pub fn accuracy_table(data: &RunData, style: &Style) -> String {
                 let mut texts: Vec<String> = lines
                     .map(|line| format!("{}{:1} {}", line.mean, line.mark, line.worst))
                     .collect();
-                if !cell.declared.is_empty() {
-                    texts.push(format!("declared {}", cell.declared));
-                }
-                let bad = cell.lines.iter().any(|line| line.tone == Tone::Bad);
-                style.cell(texts.join("\n"), if bad { Tone::Bad } else { Tone::Plain })
+                texts.extend(cell.declared_words());
+                style.cell(texts.join("\n"), cell.tone())
             }));
             table.add_row(cells);
         }

@@ -5,7 +5,7 @@
 //! kept, as the rows are there already.
 
 use crate::asked::{Here, On};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind, open_store};
 use crate::front::Front;
 use crate::kept::see;
 use crate::prepared::CannotRun;
@@ -13,7 +13,7 @@ use crate::task::Task;
 use raidlab_bench_model::ModelBench;
 use raidlab_lab::catalogue::nearby;
 use raidlab_lab::{Bench, Experiment, Finish, Observer, PlannedStep};
-use raidlab_store::{CellResult, Measurement, Observation, Records, RunSummary, Store};
+use raidlab_store::{CellResult, Measurement, Observation, Records, RunSummary};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ pub fn explain(
     subjects: &[String],
     front: &'static dyn Front,
 ) -> Result<Vec<ExplainedJob>, Failure> {
-    let found: RunSummary = Store::open_existing(store)?.run_by_name(run)?;
+    let found: RunSummary = open_store(store, &[run])?.run_by_name(run)?;
     let shows = see(&found.run.name, store);
     let task = Task::again(found, Here::of(store.to_owned()), front)?;
     if task.on() != On::Model {

@@ -3,25 +3,27 @@
 //! Errors of the other crates stay as they are; here each gets a kind, which decides the exit code,
 //! and where one is known a remedy.
 
+mod remedy;
+
 use crate::typed::on_store;
 use raidlab_bench_model::presets::LoadPresetError;
 use raidlab_lab::LoadError;
-use raidlab_lab::catalogue;
 use raidlab_lab::plan::PlanError;
 use raidlab_store::output::OutputError;
 use raidlab_store::text::visible_lines;
-use raidlab_store::{ExportError, ParquetError, StoreError};
+use raidlab_store::{ExportError, ParquetError, Store, StoreError};
 use raidlab_uml::CacheError;
 use raidlab_units::{cannot, in_one_line, reasons};
+pub use remedy::SUBJECTS;
+use remedy::{help_with, instead, instead_of_path, listing, store_in_place_of_run};
 use std::error::Error;
 use std::fmt;
 use std::io;
 use std::iter;
 use std::path::Path;
 
-/// The remedy where a subject cannot be loaded.
-pub const SUBJECTS: &str =
-    "`raidlab subjects` lists the subjects; `raidlab subjects md --toml` prints a complete one";
+/// The remedy where a processor cannot be loaded.
+const PROCESSORS: &str = "`raidlab processors nas --toml` prints a complete one";
 
 /// The kind of a failure, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,7 +168,9 @@ impl Failure {
         let said = in_one_line(&error);
         let leads_nowhere = match &error {
             LoadPresetError::Unknown { .. } => true,
-            LoadPresetError::File(error) => matches!(**error, LoadError::Read(_)),
+            LoadPresetError::File(error) | LoadPresetError::ProcessorFile(error) => {
+                matches!(**error, LoadError::Read(_))
+            }
             _ => false,
         };
         let failure = Self::from(error);
@@ -201,64 +205,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The remedy for a name that is not known, or a path that leads nowhere.
-///
-/// A name with a `/` in it, or ending in `.toml`, is a path; people forget that.
-fn instead(name: &str, listing: &str) -> String {
-    let near = [
-        (
-            Path::new(name).exists() && !name.is_empty(),
-            format!("./{name}"),
-        ),
-        (
-            Path::new(&format!("{name}.toml")).exists(),
-            format!("./{name}.toml"),
-        ),
-        (
-            Path::new(&format!("{name}.fio")).exists(),
-            format!("./{name}.fio"),
-        ),
-    ];
-    let mut near = near.into_iter().filter(|(there, _)| *there);
-    match near.next() {
-        Some((_, path)) => format!("`{path}` is the file of that name here"),
-        None => format!(
-            "{listing}; a file is named by its path: ./{}",
-            file_of(name)
-        ),
-    }
-}
-
-/// The file name that an entry of this name would have.
-fn file_of(name: &str) -> String {
-    match name {
-        "" => "NAME.toml".to_owned(),
-        name if name.contains('.') => name.to_owned(),
-        name => format!("{name}.toml"),
-    }
-}
-
-/// The command that lists things of a kind.
-fn listing(what: &str) -> &'static str {
-    match what {
-        "suite" => "`raidlab suites` lists the suites",
-        "subject" => "`raidlab subjects` lists the subjects",
-        "host" => "`raidlab subjects --hosts` lists the hosts",
-        "disk preset" => "`raidlab disks` lists the presets",
-        "processor" => "`raidlab processors` lists the processors",
-        _ => "docs/reference/figures.md says what such a file has",
-    }
-}
-
-/// The remedy where a file of this kind is wrong that another file names.
-const fn help_with(kind: catalogue::Kind) -> Option<&'static str> {
-    match kind {
-        catalogue::Kind::Subject => Some(SUBJECTS),
-        catalogue::Kind::Published => Some("docs/reference/figures.md tells what such a file has"),
-        catalogue::Kind::Suite | catalogue::Kind::Claims => None,
-    }
-}
-
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         if let LoadError::Unknown { what, name, .. } = &error {
@@ -286,18 +232,6 @@ impl From<LoadError> for Failure {
     }
 }
 
-/// The remedy for a path that cannot be a describing file of this machine.
-fn instead_of_path(path: &Path) -> Option<String> {
-    let text = path.to_str()?;
-    if text.contains("://") {
-        return Some("files are read from this machine: download it first".to_owned());
-    }
-    let device = text.starts_with("/dev/");
-    device.then(|| {
-        format!("for a real disk: `--on host --disk {text}`; modelled ones: `raidlab disks`")
-    })
-}
-
 impl From<LoadPresetError> for Failure {
     fn from(error: LoadPresetError) -> Self {
         if let LoadPresetError::Unknown { what, name, .. } = &error {
@@ -306,10 +240,8 @@ impl From<LoadPresetError> for Failure {
         }
         let failure = match error {
             LoadPresetError::File(error) => Self::from(*error),
-            error @ LoadPresetError::Processor(_) => {
-                let help = "`raidlab processors nas --toml` prints a complete one";
-                return Self::new(Kind::Input, error).help(help);
-            }
+            LoadPresetError::ProcessorFile(error) => Self::from(*error).or_help(PROCESSORS),
+            error @ LoadPresetError::Processor(_) => Self::new(Kind::Input, error).help(PROCESSORS),
             error => Self::new(Kind::Input, error),
         };
         failure.or_help("`raidlab disks wd4000fyyz --toml` prints a complete preset")
@@ -331,6 +263,20 @@ impl From<OutputError> for Failure {
     }
 }
 
+/// Opens the store that has these runs.
+///
+/// # Errors
+/// When there is no such store.
+pub fn open_store(store: &Path, runs: &[&str]) -> Result<Store, Failure> {
+    Store::open_existing(store).map_err(|error| {
+        let help = runs.iter().find_map(|run| store_in_place_of_run(run));
+        match help {
+            Some(help) => Failure::from(error).help(help),
+            None => error.into(),
+        }
+    })
+}
+
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let kind = match error {
@@ -348,6 +294,9 @@ impl From<StoreError> for Failure {
         if let StoreError::NoSuchRun { name, .. } = &error
             && Path::new(name).is_file()
         {
+            if let Some(help) = store_in_place_of_run(name) {
+                return Self::new(kind, error).help(help);
+            }
             let help = format!("`{name}` is a file: `raidlab import {name}` makes a run of it");
             return Self::new(kind, error).help(help);
         }

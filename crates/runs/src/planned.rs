@@ -12,10 +12,10 @@ use object::{Endianness, ReadCache};
 use raidlab_lab::plan::{Listed, PLAN_SCHEMA, PlanError, sha256_of};
 use raidlab_lab::{Files, Plan, files};
 use raidlab_store::text::visible_path;
-use raidlab_store::{RunSummary, Store};
+use raidlab_store::{RunSummary, Store, read_bytes};
 use raidlab_units::{hexadecimal, text_of};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The largest size of a plan's file, in bytes: the data files of a suite take a
@@ -86,23 +86,12 @@ fn text(path: &Path) -> Result<String, Failure> {
     #[error("cannot read the plan {}", visible_path(.0))]
     struct ReadError(PathBuf, #[source] io::Error);
 
-    let read = || -> io::Result<String> {
-        // A plan is never a pipe, and reading one would wait.
-        if !std::fs::metadata(path)?.is_file() {
-            return Err(io::Error::other("it is not a file"));
-        }
-        let mut bytes = Vec::new();
-        let file = File::open(path)?;
-        let length = file.take(LONGEST + 1).read_to_end(&mut bytes)?;
-        if length as u64 > LONGEST {
-            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
-        }
-        text_of(bytes)
-    };
-    read().map_err(|error| {
-        Failure::new(Kind::Input, ReadError(path.to_owned(), error))
-            .help("`raidlab run SUITE --plan-only FILE.json` writes a plan")
-    })
+    read_bytes(path, LONGEST)
+        .and_then(text_of)
+        .map_err(|error| {
+            Failure::new(Kind::Input, ReadError(path.to_owned(), error))
+                .help("`raidlab run SUITE --plan-only FILE.json` writes a plan")
+        })
 }
 
 /// Reads a plan from its text; `name`: the file or run that holds it.

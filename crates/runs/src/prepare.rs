@@ -252,9 +252,23 @@ pub(crate) fn chosen_subjects(
             let help = format!("`raidlab run {} --dry-run` shows its subjects", suite.name);
             return Err(Failure::words(Kind::Usage, words).help(help));
         }
-        if subjects.iter().any(|known| known.name == subject.name) {
-            let words = format!("subject `{}` is named twice", subject.name);
-            return Err(Failure::words(Kind::Usage, words).help("name each subject once"));
+        let lower = subject.name.to_lowercase();
+        let mut known = subjects.iter().map(|known| &known.name);
+        if let Some(known) = known.find(|known| known.to_lowercase() == lower) {
+            let (words, help) = match *known == subject.name {
+                true => (
+                    format!("subject `{known}` is named twice"),
+                    "name each subject once",
+                ),
+                false => (
+                    format!(
+                        "subjects `{known}` and `{}` differ in capital letters alone",
+                        subject.name
+                    ),
+                    "give one of them another name in its file",
+                ),
+            };
+            return Err(Failure::words(Kind::Usage, words).help(help));
         }
         subjects.push(subject);
     }

@@ -11,7 +11,7 @@ use raidlab_store::text::visible_path;
 use raidlab_store::{Shard, Store, StoreError};
 use raidlab_units::reasons;
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -31,7 +31,7 @@ pub enum State {
 }
 
 /// The help for names that are none of a run.
-const THE_FOLDER: &str = "name the folder that `raidlab run --shard` writes into";
+pub(crate) const THE_FOLDER: &str = "name the folder that `raidlab run --shard` writes into";
 
 /// The states of all shards of the run in a folder, in their order.
 ///
@@ -59,7 +59,13 @@ pub(crate) fn states(
     folder: &Path,
     plan: Option<&str>,
 ) -> Result<Option<Vec<(Shard, State)>>, Failure> {
-    let unreadable = |error| Failure::read_file(folder, error).help(THE_FOLDER);
+    let unreadable = |error: io::Error| {
+        let error = match error.kind() {
+            ErrorKind::NotADirectory => io::Error::new(error.kind(), "it is not a folder"),
+            _ => error,
+        };
+        Failure::read_file(folder, error).help(THE_FOLDER)
+    };
     let mut states = BTreeMap::new();
     let mut count: Option<NonZero<u32>> = None;
     for entry in folder.read_dir().map_err(unreadable)? {

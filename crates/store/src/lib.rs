@@ -11,6 +11,7 @@
 mod columns;
 mod error;
 mod export;
+mod input;
 mod measurement;
 mod origin;
 pub mod output;
@@ -30,6 +31,7 @@ pub use error::{ExportError, StoreError};
 pub use export::{
     published_error_percent, to_json_line, write_csv, write_json_lines, write_members_csv,
 };
+pub use input::read_bytes;
 pub use measurement::{
     DiskBand, KeptPlan, Latency, MAIN_FIT, Measurement, MemberUse, Metric, PublishedFigure, Role,
     Run, Setting, shown,

@@ -235,7 +235,7 @@ fn bitmap_unknown(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Op
         }
         return Some(());
     }
-    let redundant = system(case, row) == "md" && is_redundant(level);
+    let redundant = system(case, row) == "md" && (level.is_empty() || is_redundant(level));
     let created = case.evidence.commands.iter().find(|command| {
         let covers = command.scope.subject == row.subject && command.scope.host == row.host;
         covers && created_level(&command.command).is_some_and(has_redundancy)

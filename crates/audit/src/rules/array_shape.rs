@@ -161,7 +161,9 @@ fn stripe_unknown(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Op
 }
 
 fn old_signatures(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    for member in members(case, row) {
+    let members = members(case, row);
+    ruling.need(members.first(), "member.0.device")?;
+    for member in members {
         let name = fact::disk(&member.device, disk_property::STALE_SIGNATURES);
         let Some(found) = ruling.need(case.text(row, &name), "disk.<device>.stale_signatures")
         else {

@@ -125,7 +125,7 @@ fn smaller_than_memory(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
     if row.bytes_per_second <= 0.0 {
         return None;
     }
-    let cached = ruling.need(may_be_cached(case, row), "fio.option.direct")?;
+    let cached = ruling.decided(may_be_cached(case, row))?;
     let set = ruling.need(working_set(case, row), fact::JOB_WORKING_SET_BYTES)?;
     let known = case.number(row, fact::MEMORY_TOTAL_BYTES);
     let any = (set < 2.0 * LEAST_MEMORY).then_some(LEAST_MEMORY);
@@ -209,11 +209,10 @@ fn effective_set_small(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
             worst = worst.max(share);
         }
     }
-    if let Some(ratio) = case.number(row, fact::COMPRESS_RATIO) {
+    let ratio = case.number(row, fact::COMPRESS_RATIO);
+    if let Some(ratio) = ratio {
         ruling.judged();
-        if ratio > 1.05 {
-            signs.push(format!("data are compressed by {ratio:.2}"));
-        }
+        signs.extend((ratio > 1.05).then(|| format!("data are compressed by {ratio:.2}")));
     }
     if let Some(bound) = bound(case, row) {
         ruling.judged();
@@ -256,10 +255,11 @@ fn buffer_swallowed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
             unwritten = share;
         }
     }
-    let compressed = case
-        .text(row, fact::COMPRESSION)
-        .is_some_and(|kind| kind != "off");
-    if let Some(share) = device_share(row, |(_, written)| written).filter(|_| !compressed) {
+    // Fewer bytes than the job's are written where they are compressed, too.
+    let compression = case.text(row, fact::COMPRESSION);
+    let plain = compression.or((!copies_on_write(case, row)).then_some("off"));
+    let plain = ruling.need(plain, fact::COMPRESSION) == Some("off");
+    if let Some(share) = device_share(row, |(_, written)| written).filter(|_| plain) {
         ruling.judged();
         if share < 0.9 {
             let percent = share * 100.0;
@@ -362,7 +362,7 @@ fn same_sequence(case: &Case<'_>, ruling: &mut Ruling) {
         if !row.op.only_reads() || !is_random(row) || tool(row) != "fio" {
             continue;
         }
-        let cached = ruling.need(may_be_cached(case, row), "fio.option.direct");
+        let cached = ruling.decided(may_be_cached(case, row));
         let option = |name: &str| case.text(row, &fact::fio_option(name));
         let range = case.text(row, fact::JOB_WORKING_SET_BYTES);
         let offset = case.text(row, fact::JOB_OFFSET_BYTES);
@@ -370,8 +370,12 @@ fn same_sequence(case: &Case<'_>, ruling: &mut Ruling) {
         let (Some(cached), Some(offset)) = (cached, offset) else {
             continue;
         };
+        let seed = offsets_seed(row, option("randrepeat"), option("randseed"));
+        let Some(seed) = ruling.need(seed, "the tool's version") else {
+            continue;
+        };
         ruling.judged();
-        let seed = match offsets_seed(row, option("randrepeat"), option("randseed")) {
+        let seed = match seed {
             OffsetsSeed::Own(seed) => seed,
             OffsetsSeed::Default => "",
             OffsetsSeed::Random => continue,

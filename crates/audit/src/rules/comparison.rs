@@ -56,8 +56,19 @@ fn filesystem_confounded(case: &Case<'_>, ruling: &mut Ruling) {
         let kind = case
             .text(row, fact::FILESYSTEM_TYPE)
             .unwrap_or(&row.filesystem);
-        // A bare device has no file system, whether the evidence says so or not.
-        let kind = if kind == "none" { "" } else { kind };
+        // A bare device has no file system. Results of others may not say on what they ran.
+        let on_device = || {
+            let file = case.text(row, &fact::fio_option("filename"));
+            row.bench != "import" || file.is_some_and(|file| file.starts_with("/dev/"))
+        };
+        let kind = match kind {
+            "none" => Some(""),
+            "" => on_device().then_some(""),
+            kind => Some(kind),
+        };
+        let Some(kind) = ruling.need(kind, fact::FILESYSTEM_TYPE) else {
+            continue;
+        };
         kinds
             .entry((&row.host, &row.subject))
             .or_default()

@@ -2,7 +2,9 @@
 
 use super::told::waits_by_intent;
 use crate::case::Case;
-use crate::devices::{honours_direct, is_direct, is_random, reports_options, system, tool};
+use crate::devices::{
+    honours_direct, is_direct, is_random, is_zfs_volume, reports_options, system, tool, version_in,
+};
 use crate::finding::Ruling;
 use crate::rule::Check;
 use raidlab_store::Severity::{Fatal, Note, Warning};
@@ -99,6 +101,9 @@ fn depths(case: &Case<'_>, ruling: &mut Ruling) {
             .filter(|row| tool(row) == "fio" && row.queue_depth > 1)
             .filter_map(|row| Some(case.number(row, fact::FIO_JOBS)? as u64))
             .collect();
+        if !clones.is_empty() {
+            ruling.judged();
+        }
         if clones.len() > 1 {
             let list: Vec<String> = clones.iter().map(u64::to_string).collect();
             let text = format!("the same depth by {} clones", list.join(" and by "));
@@ -119,6 +124,9 @@ fn depth_ignored(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opt
     let engine = option("ioengine");
     let known = alone.is_some() || engine.is_some();
     ruling.need(known.then_some(()), "fio.iodepth_level.1")?;
+    // Without the option fio's depth is 1.
+    let told = asked.is_some() || reports_options(case, row);
+    ruling.need(told.then_some(()), "fio.option.iodepth")?;
     ruling.judged();
     let asked: u64 = asked.and_then(|depth| depth.parse().ok()).unwrap_or(1);
     if asked <= 1 {
@@ -188,16 +196,18 @@ fn same_seed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<
     let own = option("randrepeat").is_some() || option("randseed").is_some();
     let known = own || reports_options(case, row);
     ruling.need(known.then_some(()), "fio.option.randseed")?;
-    ruling.judged();
     let (repeats, seed) = (option("randrepeat"), option("randseed"));
-    if row.repetition > 0 && offsets_seed(row, repeats, seed) == OffsetsSeed::Default {
+    let of_offsets = offsets_seed(row, repeats, seed);
+    ruling.need(of_offsets, "the tool's version")?;
+    ruling.judged();
+    if row.repetition > 0 && of_offsets == Some(OffsetsSeed::Default) {
         let words = match seed {
             None => "neither randseed nor randrepeat=0 is set",
             Some(_) => "randseed without randrepeat=0, which this fio does not heed",
         };
         ruling.row(Note, row, words.to_owned());
     }
-    if offsets_seed(row, repeats, seed) != OffsetsSeed::Default {
+    if of_offsets != Some(OffsetsSeed::Default) {
         return Some(());
     }
     let loops = option("loops").and_then(|loops| loops.parse::<u64>().ok());
@@ -230,7 +240,8 @@ fn same_job_before<'a>(case: &Case<'a>, row: &Measurement) -> Option<&'a Measure
         (
             options,
             offset,
-            offsets_seed(one, option("randrepeat"), option("randseed")) == OffsetsSeed::Default,
+            offsets_seed(one, option("randrepeat"), option("randseed"))
+                == Some(OffsetsSeed::Default),
         )
     };
     let own = whose(row);
@@ -257,23 +268,24 @@ pub(super) enum OffsetsSeed<'a> {
     Random,
 }
 
-/// The seed by the options `randrepeat` and `randseed`, as the row's version of fio heeds them.
+/// The seed by the options `randrepeat` and `randseed`, as the row's version of fio heeds them;
+/// `None` where its version decides and is not known.
 pub(super) fn offsets_seed<'a>(
     row: &Measurement,
     repeats: Option<&str>,
     seed: Option<&'a str>,
-) -> OffsetsSeed<'a> {
-    let version = row.tool.strip_prefix("fio").map(|rest| {
-        let mut numbers = rest.split(|letter: char| !letter.is_ascii_digit());
-        let mut next = || numbers.find(|word| !word.is_empty())?.parse::<u32>().ok();
-        (next().unwrap_or(0), next().unwrap_or(0))
-    });
-    let heeds = repeats == Some("0") || version.is_some_and(|version| version >= (3, 35));
-    match seed {
-        Some(seed) if heeds => OffsetsSeed::Own(seed),
-        None if repeats == Some("0") => OffsetsSeed::Random,
-        _ => OffsetsSeed::Default,
-    }
+) -> Option<OffsetsSeed<'a>> {
+    Some(match (seed, repeats) {
+        (Some(seed), Some("0")) => OffsetsSeed::Own(seed),
+        (None, Some("0")) => OffsetsSeed::Random,
+        (None, _) => OffsetsSeed::Default,
+        // The model's own workload, which is of no version, does as the older ones.
+        (Some(_), _) if row.bench == "model" => OffsetsSeed::Default,
+        (Some(seed), _) => match version_in(&row.tool)? >= (3, 35) {
+            true => OffsetsSeed::Own(seed),
+            false => OffsetsSeed::Default,
+        },
+    })
 }
 
 fn ended_early(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
@@ -293,12 +305,17 @@ fn ended_early(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
 }
 
 fn direct_on_zfs(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    if system(case, row) != "zfs" || tool(row) != "fio" {
+    if tool(row) != "fio" {
+        return None;
+    }
+    let system = Some(system(case, row)).filter(|system| !system.is_empty());
+    if ruling.need(system, fact::ARRAY_SYSTEM)? != "zfs" {
         return None;
     }
     let direct = ruling.need(is_direct(case, row), "fio.option.direct")?;
-    ruling.judged();
-    if !direct || honours_direct(case, row) {
+    let honours = honours_direct(case, row);
+    if !direct || honours == Some(true) {
+        ruling.judged();
         return Some(());
     }
     let hits = case.number(row, fact::ARC_HITS).unwrap_or(0.0);
@@ -314,12 +331,19 @@ fn direct_on_zfs(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opt
             row,
             format!("direct=1, and the ARC answered {share:.0} %"),
         );
-    } else {
-        let version = case
-            .text(row, &fact::version("zfs"))
-            .unwrap_or("of unknown version");
-        ruling.subject(Note, row, format!("direct=1 on ZFS {version}"));
+        return Some(());
     }
+    // Nothing shows what an unknown version did with the option.
+    let version = fact::version("zfs");
+    ruling.need(honours, &version)?;
+    let version = case.text(row, &version).unwrap_or_default();
+    let volume = if is_zfs_volume(case, row) {
+        "a volume of "
+    } else {
+        ""
+    };
+    let text = format!("direct=1 on {volume}ZFS {version}");
+    ruling.subject(Note, row, text.trim_end().to_owned());
     Some(())
 }
 

@@ -1,7 +1,9 @@
 //! The rules on events while a tool ran.
 
 use crate::case::Case;
-use crate::devices::{has_auxiliary, is_flushed, is_settled, may_be_cached, tool, working_set};
+use crate::devices::{
+    has_auxiliary, is_direct, is_flushed, is_settled, may_be_cached, tool, working_set,
+};
 use crate::finding::Ruling;
 use crate::rule::Check;
 use crate::rules::cache_state::first_is_slower;
@@ -52,7 +54,8 @@ fn fio_unflushed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opt
     if tool(row) != "fio" || !row.op.only_writes() {
         return None;
     }
-    let flushed = ruling.need(is_flushed(case, row), "fio.option.direct")?;
+    ruling.need(is_direct(case, row), "fio.option.direct")?;
+    let flushed = ruling.need(is_flushed(case, row), "fio.option.end_fsync")?;
     ruling.judged();
     if !flushed {
         let memory = case.number(row, fact::MEMORY_TOTAL_BYTES);
@@ -108,7 +111,7 @@ fn first_write(case: &Case<'_>, ruling: &mut Ruling) {
 
 fn stalls(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
     // Buffered writes reach the disks in bursts, cached reads not at all.
-    let straight = may_be_cached(case, row) == Some(false);
+    let straight = may_be_cached(case, row) == Ok(false);
     let values = case
         .rate_series(row)
         .filter(|values| straight && values.len() >= 10);

@@ -61,14 +61,17 @@ fn misaligned(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option
 }
 
 fn small_ashift(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    if system(case, row) != "zfs" {
+    let system = Some(system(case, row)).filter(|system| !system.is_empty());
+    if ruling.need(system, fact::ARRAY_SYSTEM)? != "zfs" {
         return None;
     }
     let ashift = case.number(row, &fact::setting("ashift", fact::outcome::FOUND));
     // A value of 0 says that ZFS chose one, and does not say which.
     let ashift = ashift.filter(|ashift| *ashift > 0.0);
     let ashift = ruling.need(ashift, "setting.ashift.found")?;
-    for member in members(case, row) {
+    let members = members(case, row);
+    ruling.need(members.first(), "member.0.device")?;
+    for member in members {
         let sector = member.physical_sector_bytes;
         let Some(sector) = ruling.need(sector, "disk.<device>.physical_sector_bytes") else {
             continue;
@@ -101,7 +104,10 @@ fn is_shingled(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
         }
     }
     let rotating = members.iter().any(|member| member.rotational == Some(true));
-    ruling.need(rotating.then_some(()), "disk.<device>.model")?;
+    ruling.need(None::<()>, "disk.<device>.model");
+    if !rotating {
+        return None;
+    }
     if row.latency.is_recorded() && row.latency.max_ns > STALL_NS {
         let seconds = row.latency.max_ns / 1_000_000_000;
         ruling.row(Warning, row, format!("one I/O took {seconds} s"));

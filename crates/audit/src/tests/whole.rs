@@ -204,6 +204,105 @@ fn a_rule_without_evidence_says_which_fact_it_lacks() {
     assert!(nothing.coverage.judged.is_empty());
 }
 
+/// Evidence at which a rule would say something, or nothing, only because a fact is not there. Each
+/// rule is left unjudged then, and names the fact.
+#[test]
+fn no_rule_is_judged_without_the_fact_that_decides_it() {
+    let option = |name: &str, value: &str, lab: Lab| lab.fact(&fact::fio_option(name), value);
+    let of_zfs = |lab: Lab| lab.fact(fact::ARRAY_SYSTEM, "zfs");
+    let small = || Lab::of([random(Read, 100.0)]).fact(fact::JOB_WORKING_SET_BYTES, "65536");
+    let again = |tool: &str| {
+        let named = |repetition| Measurement {
+            repetition,
+            tool: tool.to_owned(),
+            ..random(Read, 170.0)
+        };
+        let lab = Lab::of([named(0), named(1)]).fact(fact::JOB_OFFSET_BYTES, "0");
+        option("randseed", "11", option("direct", "0", lab))
+    };
+    let unnamed = || {
+        let mut lab = Lab::of([row(Read)]);
+        "array".clone_into(&mut lab.rows[0].subject);
+        lab
+    };
+    let counted = || {
+        let written = Measurement {
+            members: vec![member(0, 1_000_000), member(0, 1_000_000)],
+            ..row(Write)
+        };
+        of_zfs(Lab::of([written]))
+    };
+    let imported = |filesystem: &str| {
+        let mut lab = Lab::of([row(Read), row(Read)]);
+        for (row, subject) in lab.rows.iter_mut().zip(["md", "gmirror"]) {
+            "import".clone_into(&mut row.bench);
+            subject.clone_into(&mut row.subject);
+        }
+        filesystem.clone_into(&mut lab.rows[1].filesystem);
+        lab
+    };
+    let turning = || {
+        Lab::of([row(Read)])
+            .fact(&fact::member_device(0), "sdb")
+            .fact(&disk("sdb", property::ROTATIONAL), "true")
+    };
+    let ashift = || of_zfs(Lab::of([row(Read)])).fact("setting.ashift.found", "9");
+    let pool = |version: &str| {
+        let lab = option("direct", "1", of_zfs(small()));
+        lab.fact(&fact::version("zfs"), version)
+    };
+    let cases = [
+        ("T7", option("direct", "1", of_zfs(small())), "version.zfs"),
+        // That is the version of a pool.
+        ("T7", pool("28"), "version.zfs"),
+        ("T7", option("direct", "1", unnamed()), fact::ARRAY_SYSTEM),
+        ("C1", option("direct", "1", of_zfs(small())), "version.zfs"),
+        (
+            "C1",
+            of_zfs(small()).fact(&fact::version("zfs"), "2.3.1"),
+            "fio.option.direct",
+        ),
+        ("H2", unnamed(), fact::ARRAY_SYSTEM),
+        ("H2", ashift(), "member.0.device"),
+        ("H3", turning(), "disk.<device>.model"),
+        (
+            "A3",
+            Lab::of([row(Write)]).fact(fact::ARRAY_SYSTEM, "md"),
+            fact::ARRAY_BITMAP,
+        ),
+        ("A11", Lab::of([row(Write)]), "member.0.device"),
+        ("T4", again("fio"), "the tool's version"),
+        ("C11", again("fio"), "the tool's version"),
+        (
+            "T2",
+            Lab::of([row(Read)]).fact(&fact::fio_depth_level("1"), "100.0"),
+            "fio.option.iodepth",
+        ),
+        (
+            "T33",
+            option("direct", "0", Lab::of([row(Write)])),
+            "fio.option.end_fsync",
+        ),
+        ("C3", counted(), "memory.after.dirty_bytes"),
+        ("T24", imported("ext4"), fact::FILESYSTEM_TYPE),
+    ];
+    let mut problems = Vec::new();
+    for (number, (rule, lab, wanted)) in cases.into_iter().enumerate() {
+        let audit = lab.audit();
+        let found = audit.findings.iter().filter(|one| one.rule == rule);
+        problems.extend(found.map(|one| format!("{rule} (case {number}): {}", one.evidence)));
+        let mut unjudged = audit.coverage.unjudged.iter();
+        let lacks = unjudged.find(|lacking| lacking.rule == rule);
+        let lacks = lacks.map(|one| one.missing.as_str());
+        if lacks != Some(wanted) {
+            problems.push(format!(
+                "{rule} (case {number}) wants {lacks:?}, not {wanted}"
+            ));
+        }
+    }
+    assert!(problems.is_empty(), "{problems:#?}");
+}
+
 fn audit_nothing() -> crate::Audit {
     audit(&Evidence::new(&[], &Records::default()))
 }

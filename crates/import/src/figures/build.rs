@@ -10,6 +10,7 @@ use raidlab_store::{
     Scope, fact, fact::claim_part,
 };
 use raidlab_units::{bytes_in, parse_bytes};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn build(
     name: &str,
@@ -63,25 +64,37 @@ impl Builder<'_> {
         }
     }
 
+    /// Checks that names differ from each other, and in more than capital letters.
+    fn check_once<'n>(
+        &self,
+        what: &str,
+        names: impl Iterator<Item = &'n str>,
+    ) -> Result<(), ImportError> {
+        let mut known = BTreeMap::new();
+        for name in names {
+            match known.insert(name.to_lowercase(), name) {
+                None => {}
+                Some(other) if other == name => {
+                    return Err(self.wrong(format!("{what} {name}"), "told twice"));
+                }
+                Some(other) => {
+                    let problem = format!("differs from {what} {other} in capital letters alone");
+                    return Err(self.wrong(format!("{what} {name}"), problem));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that every figure is of a subject and a job that the file names.
     fn check_names(&self) -> Result<(), ImportError> {
         let document = self.document;
-        for (place, job) in document.job.iter().enumerate() {
-            if document.job[..place]
-                .iter()
-                .any(|known| known.name == job.name)
-            {
-                return Err(self.wrong(format!("job {}", job.name), "told twice"));
-            }
-        }
-        for (place, subject) in document.subject.iter().enumerate() {
-            if document.subject[..place]
-                .iter()
-                .any(|known| known.name == subject.name)
-            {
-                return Err(self.wrong(format!("subject {}", subject.name), "told twice"));
-            }
-        }
+        let jobs = document.job.iter();
+        self.check_once("job", jobs.clone().map(|job| &*job.name))?;
+        self.check_once("subject", document.subject.iter().map(|one| &*one.name))?;
+        // Jobs share a class, but not one that is written in two ways.
+        let classes: BTreeSet<&str> = jobs.map(|job| &*job.class).collect();
+        self.check_once("class", classes.into_iter())?;
         let of_cells = document.subject.iter().flat_map(|subject| {
             let cells = subject.cell.iter();
             cells.map(move |cell| (subject.name.as_str(), cell.job.as_str()))

@@ -237,6 +237,9 @@ fn errors_name_file_place_and_problem() {
     );
     let twice = cell("1", "MB/s", "1") + "[[subject]]\nname = \"md\"\n";
     assert!(error(&twice).contains("subject md: told twice"));
+    let alike = cell("1", "MB/s", "1") + "[[subject]]\nname = \"MD\"\n";
+    let words = "subject MD: differs from subject md in capital letters alone";
+    assert!(error(&alike).contains(words), "{}", error(&alike));
     let text = error(&head.replace("schema = 1", "schema = 2"));
     assert!(
         text.contains("line 2") && text.contains("schema 2 is not known"),

@@ -28,21 +28,12 @@ const LONGEST_NAME: usize = 100;
 /// The largest number of bytes in one text.
 const LONGEST_TEXT: usize = 1 << 20;
 
-/// Refuses values that no file may have, in files that other crates read.
-///
-/// # Errors
-/// With the file's line and field. A text that is no TOML has no values.
-pub fn check_values(file: &str, text: &str) -> Result<(), FileError> {
-    let (file, text) = (file.to_owned(), text.to_owned());
-    Document { file, text }.check_values()
-}
-
 /// An error of a value, and the remedy.
 type Wrong = (String, &'static str);
 
 impl Document {
-    /// Refuses values that no file may have, as [`check_values()`] does, with file and line.
-    pub(super) fn check_values(&self) -> Result<(), FileError> {
+    /// Refuses values that no file may have, with file and line. A text that is no TOML has none.
+    pub(crate) fn check_values(&self) -> Result<(), FileError> {
         match DeTable::parse(&self.text) {
             Ok(table) => self.check_table(table.get_ref(), false),
             Err(_) => Ok(()),
@@ -132,6 +123,24 @@ fn check_place(place: &str) -> Result<(), Wrong> {
     Ok(())
 }
 
+/// Checks that a name differs from known ones in more than capital letters: readers would take them
+/// for one, and so do file systems that make no difference. A known name comes with its place in
+/// words, as ` on line 3`, or empty.
+pub(crate) fn check_case<'a>(
+    what: &str,
+    name: &str,
+    mut known: impl Iterator<Item = (&'a str, String)>,
+) -> Result<(), Wrong> {
+    let lower = name.to_lowercase();
+    match known.find(|(other, _)| *other != name && other.to_lowercase() == lower) {
+        Some((other, place)) => Err((
+            format!("{what} `{name}` and `{other}`{place} differ in capital letters alone"),
+            "write both alike, or give one of them another name",
+        )),
+        None => Ok(()),
+    }
+}
+
 /// Checks a name: no program may take it for an option or a path, and it is not empty.
 pub(crate) fn check_name(name: &str) -> Result<(), Wrong> {
     let wrong = |what: &str, remedy| Err((format!("the name `{name}` {what}"), remedy));
@@ -156,7 +165,12 @@ pub(crate) fn check_name(name: &str) -> Result<(), Wrong> {
 
 #[cfg(test)]
 mod tests {
-    use super::check_values;
+    use super::super::Document;
+
+    fn check_values(file: &str, text: &str) -> Result<(), crate::FileError> {
+        let (file, text) = (file.to_owned(), text.to_owned());
+        Document { file, text }.check_values()
+    }
 
     #[test]
     fn what_acts_or_is_no_name_is_refused_at_its_place() {

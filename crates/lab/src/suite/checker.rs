@@ -2,7 +2,7 @@
 
 use super::step::ReadStep;
 use super::{Event, EventKind, Job};
-use crate::document::{Document, FileError};
+use crate::document::{Document, FileError, check_case};
 use crate::published::Published;
 use crate::subject::{Subject, SubjectKind};
 use std::collections::BTreeSet;
@@ -21,6 +21,7 @@ pub(super) struct Checker<'a> {
     document: &'a Document,
     arrays: Vec<Array<'a>>,
     jobs: Vec<(String, usize)>,
+    classes: Vec<(String, usize)>,
     published: Option<&'a Published>,
 }
 
@@ -68,6 +69,7 @@ impl<'a> Checker<'a> {
             document,
             arrays,
             jobs: Vec::new(),
+            classes: Vec::new(),
             published,
         }
     }
@@ -89,11 +91,13 @@ impl<'a> Checker<'a> {
             ReadStep::Jobs {
                 jobs,
                 named,
+                classed,
                 members,
                 ..
             } => {
                 for ((job, _), doers) in jobs.iter().zip(doers) {
                     self.check_job(job, named)?;
+                    self.check_case(job, named, classed)?;
                     for (timed, member) in job.events.iter().zip(members) {
                         self.check_event(timed.event, member, doers)?;
                     }
@@ -131,7 +135,27 @@ impl<'a> Checker<'a> {
             let remedy = "use that class";
             return Err(self.document.invalid(span, what, remedy));
         }
-        self.jobs.push((job.name.clone(), line));
+        Ok(())
+    }
+
+    /// Refuses a job or a class whose name differs from an earlier one in capital letters alone.
+    fn check_case(
+        &mut self,
+        job: &Job,
+        named: &Range<usize>,
+        classed: &Range<usize>,
+    ) -> Result<(), FileError> {
+        let names = [
+            ("job", &job.name, named, &mut self.jobs),
+            ("class", &job.class, classed, &mut self.classes),
+        ];
+        for (what, name, span, known) in names {
+            let others = known.iter();
+            let others = others.map(|(other, line)| (&**other, format!(" on line {line}")));
+            let checked = check_case(what, name, others);
+            self.document.hold(span.clone(), checked)?;
+            known.push((name.clone(), self.document.line(span.start)));
+        }
         Ok(())
     }
 
@@ -162,9 +186,13 @@ impl Array<'_> {
             } else {
                 "`disks` names".to_owned()
             };
+            let members = match count {
+                1 => "1 disk: member 0".to_owned(),
+                _ => format!("{count} disks: members 0 to {}", count - 1),
+            };
             return Err((
                 format!("there is no member {}", event.member),
-                format!("{whose} {count} disks: members 0 to {}", count - 1),
+                format!("{whose} {members}"),
             ));
         };
         let next = match (event.kind, place) {

@@ -9,7 +9,7 @@ use super::matrix::{Combination, RawMatrix, combinations};
 use super::named::named_at;
 use super::step::Context;
 use crate::catalogue::{self, Kind, LoadError};
-use crate::document::{Document, FileError, check_name};
+use crate::document::{Document, FileError, check_case, check_name};
 use crate::settings::time;
 use crate::subject::{SCHEDULERS, Subject, SubjectKind};
 use raidlab_store::Setting;
@@ -159,6 +159,9 @@ pub(super) fn read_filesystems(
             let remedy = "give each its own `name`";
             return Err(document.invalid(entry.span(), what, remedy));
         }
+        let known: Vec<String> = specs.iter().map(label).collect();
+        let known = known.iter().map(|known| (&**known, String::new()));
+        document.hold(entry.span(), check_case("file system", &label(spec), known))?;
         if let Some(Err(refused)) = spec.as_ref().map(FileSystemSpec::check_words) {
             return Err(document.refused(entry.span().start, &refused));
         }
@@ -204,6 +207,8 @@ pub(super) fn read_subjects(
                 };
                 return Err(document.invalid(entry.span(), what, remedy).into());
             }
+            let known = subjects.iter().map(|known| (&*known.name, String::new()));
+            document.hold(entry.span(), check_case("subject", &subject.name, known))?;
             grid.add(&subject.name, &combination);
             subjects.push(subject);
         }

@@ -139,6 +139,8 @@ pub(super) enum ReadStep {
         combinations: Vec<Combination>,
         /// The place of the job's name in the file.
         named: Range<usize>,
+        /// The place of its class.
+        classed: Range<usize>,
         /// The places of the members in the jobs' events.
         members: Vec<Range<usize>>,
     },
@@ -305,9 +307,11 @@ fn read_jobs(
     let combinations = combinations(document, raw.matrix.as_ref())?;
     let read = |one| read_job(context, raw, named.clone(), one, &events);
     let jobs = combinations.iter().map(read).collect::<Result<_, _>>()?;
+    let class = raw.class.as_ref().map(Spanned::span);
     Ok(ReadStep::Jobs {
         jobs,
         combinations,
+        classed: class.unwrap_or_else(|| named.clone()),
         named,
         members,
     })

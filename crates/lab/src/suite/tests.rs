@@ -163,6 +163,10 @@ job without fio                fio =                       note =
 job without title              title = "a read"\n          NOTHING
 job with two texts             fio =                       fio_job = ""\nfio =
 job twice                      STEP                        job = "1"\ntitle = "a read"\nclass = "random-read"\nfio = "--rw=randread --bs=4k --iodepth=4 --runtime=10"
+job in other letters           STEP                        job = "a"\ntitle = "a read"\nclass = "random-read"\nfio = "--rw=read"\n\n[[step]]\njob = "A"\ntitle = "a read"\nclass = "random-read"\nfio = "--rw=read"
+class in other letters         STEP                        job = "2"\ntitle = "a read"\nclass = "Random-Read"\nfio = "--rw=read"
+subject in other letters       "md"                        "md", { subject = "gmirror", name = "MD" }
+filesystem in other letters    disks                       filesystems = [{ type = "ext4", name = "a" }, { type = "xfs", name = "A" }]\ndisks
 job with member                class                       member = 1\nclass
 wait with member               STEP                        wait = "1s"\nmember = 1
 event with fio                 STEP                        event = "remove"\nmember = 1\nfio = "--rw=read"

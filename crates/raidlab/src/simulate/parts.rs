@@ -5,10 +5,11 @@ use super::{Arguments, COMMIT, Counted, TOLD, again, broke, options};
 use crate::failure::{Failure, Kind};
 use crate::{interrupt, output};
 use raidlab_faults::{Filter, Part, PartError, Simulation, run_seeds};
-use raidlab_store::Shard;
+use raidlab_runs::typed::in_shell;
 use raidlab_store::output::{Format, write};
 use raidlab_store::text::visible_path;
-use raidlab_units::{FNV_BASIS, fnv1a, text_of};
+use raidlab_store::{Shard, read_bytes};
+use raidlab_units::{FNV_BASIS, count, fnv1a, text_of};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,9 @@ const BATCH: u64 = 50;
 const NAMED: usize = 5;
 /// The longest time between two savings of the counts.
 const KEPT_EVERY: Duration = Duration::from_secs(5);
+
+/// The largest size of a part, in bytes: parts have counts, and seeds that broke a promise.
+const LONGEST: u64 = 64 << 20;
 
 /// The text in a file between the part and its digest. The digest reveals a number that has
 /// changed, and the file is JSON all the same.
@@ -146,9 +150,14 @@ fn keep(path: &Path, part: &Part) -> Result<(), Failure> {
 }
 
 fn read(path: &Path) -> Result<Part, Failure> {
-    let text = fs::read(path)
-        .and_then(text_of)
-        .map_err(|error| Failure::input(Unreadable::Read(path.to_owned(), error)))?;
+    let text = read_bytes(path, LONGEST).and_then(text_of);
+    let text = text.map_err(|error| {
+        let help = match error.kind() {
+            io::ErrorKind::IsADirectory => parts_in(path),
+            _ => "name the files that `raidlab simulate --shard I/N` wrote".to_owned(),
+        };
+        Failure::input(Unreadable::Read(path.to_owned(), error)).help(help)
+    })?;
     let sealed = text.split_once(DIGEST).and_then(|(body, end)| {
         let is_its = end.strip_suffix("\"\n}\n") == Some(digest(body).as_str());
         is_its.then(|| format!("{body}\n}}"))
@@ -163,6 +172,31 @@ fn read(path: &Path) -> Result<Part, Failure> {
     };
     serde_json::from_str(&part)
         .map_err(|error| Failure::input(Unreadable::Form(path.to_owned(), error)))
+}
+
+/// What to type where a folder is named in place of the parts in it.
+fn parts_in(folder: &Path) -> String {
+    let mut parts = [0, 0];
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let part = name.starts_with("simulate-");
+        for (count, ending) in parts.iter_mut().zip([".json", ".json.part"]) {
+            *count += usize::from(part && name.ends_with(ending));
+        }
+    }
+    let [whole, begun] = parts;
+    let named = in_shell(folder.as_os_str());
+    match (whole, begun) {
+        (0, 0) => "there is no part in it; `raidlab simulate --shard I/N` makes them".to_owned(),
+        (0, _) => format!(
+            "in it {} that `raidlab simulate --shard I/N` goes on with, and none that is whole",
+            count(begun, "is a part", "are parts")
+        ),
+        _ => format!(
+            "name the files in it, of which {}: `raidlab simulate --merge {named}/simulate-*.json`",
+            count(whole, "is whole", "are whole")
+        ),
+    }
 }
 
 fn digest(text: &str) -> String {

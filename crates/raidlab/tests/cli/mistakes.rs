@@ -123,6 +123,44 @@ const MISTAKES: &[(&str, &str)] = &[
         "import --list --store other.db",
     ),
     ("a fact without a value", "import notes --fact ram"),
+    ("a fact misspelt", "import notes --fact rom=16GiB"),
+    (
+        "a fact misspelt in a file",
+        "import notes --facts facts.toml",
+    ),
+    ("a folder of facts", "import notes --facts folder"),
+    ("a folder of a simulation's parts", "simulate --merge parts"),
+    ("a folder without parts", "simulate --merge folder"),
+    ("a device as a part", "simulate --merge /dev/null"),
+    ("a folder without shards", "merge folder"),
+    ("a folder as a suite without ./", "run parts"),
+    ("a folder as a disk", "run quick --disk ./own"),
+    ("a folder as a processor", "run quick --processor ./folder"),
+    ("a suite as a disk", "run quick --disk ./short.toml"),
+    ("a job file as a disk", "run quick --disk ./jobs.fio"),
+    (
+        "machines as a subject",
+        "run quick --subject ./own/machines.toml",
+    ),
+    ("a disk as a suite", "run ./own/disk.toml"),
+    (
+        "a disk as machines",
+        "run quick --on host --machine-file ./own/disk.toml",
+    ),
+    ("a suite as an output to import", "import short.toml"),
+    ("a store as a run of it", "report full.db"),
+    ("a subject as a suite", "run md"),
+    ("a disk as a subject", "run quick --subject wd4000fyyz"),
+    (
+        "two disks in one word",
+        "run quick --disk wd4000fyyz,wd4000fyyz",
+    ),
+    ("a plan of another name", "run quick --plan-only plan.txt"),
+    ("figures misspelt", "import gmirror-md-2011"),
+    (
+        "a store as a run of another",
+        "audit empty.db --store full.db",
+    ),
 ];
 
 #[test]
@@ -131,7 +169,14 @@ fn the_commonest_mistakes_are_answered_with_what_to_type() {
     lab.write("notes", "hm\n");
     lab.write("wrong.toml", "schema = 1\nnaem = \"x\"\n");
     lab.write("figures.toml", "kind = \"figures\"\ntitel = \"x\"\n");
-    std::fs::create_dir(lab.path("folder")).expect("a folder");
+    for folder in ["folder", "parts", "own"] {
+        std::fs::create_dir(lab.path(folder)).expect("a folder");
+    }
+    lab.write("parts/simulate-0-of-2.json", "");
+    lab.write("parts/simulate-1-of-2.json.part", "");
+    lab.write("own/disk.toml", "schema = 1\nrate_curve = []\n");
+    lab.write("own/machines.toml", "[[machine]]\n");
+    lab.write("facts.toml", "direct = true\nrom = \"16GiB\"\n");
     for (name, version) in [("empty.db", None), ("newer.db", Some(99))] {
         drop(Store::open(lab.path(name)).expect("a store"));
         if let Some(version) = version {

@@ -125,6 +125,26 @@ fn brackets_and_members_that_cannot_be_are_told() {
     );
 }
 
+/// Inner arrays have sockets named after the outer one, which `--control` does not move.
+#[test]
+fn a_second_array_of_inner_arrays_is_told_to_take_another_name() {
+    let place = Place::new(8);
+    raid_10(&place);
+    let others = "[ m4 m5 ] [ m6 m7 ]";
+    for members in ["m4 m5", "m6 m7"] {
+        place.must(&format!("create -l 1 -n 2 --assume-clean {members}"));
+    }
+    place.must(&format!("create -l 0 -n 2 -c 64 -N test {others}"));
+    let _server = place.serve(MEMBERS);
+    let said = place.refused(&format!("serve {others}"), 1);
+    assert!(said.contains("is in use by another server"), "{said}");
+    assert!(
+        said.contains("help: `--name` gives it and its inner arrays other places"),
+        "{said}"
+    );
+    place.must("stop test");
+}
+
 /// The outer array's superblocks lie at the end of the inner arrays. Where these grew, nobody
 /// would find them any more.
 #[test]

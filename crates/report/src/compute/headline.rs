@@ -189,20 +189,19 @@ impl Ranking {
     }
 }
 
+/// Whether a row of this kind of work says anything on who is better.
+fn says_something(row: &Row<'_>, work: Work) -> bool {
+    match work {
+        // Where nobody did anything nobody is better.
+        Work::Jobs => row.cells.iter().flatten().any(|cell| cell.value > 0.0),
+        // Not every array has a third recovery, and an unfinished one cannot be ranked.
+        Work::Rebuilds | Work::Checks => row.valid_values().into_iter().flatten().count() > 1,
+    }
+}
+
 fn verdict(data: &RunData, view: &View<'_>, class: &str, work: Work) -> Option<Verdict> {
-    let of_jobs = work == Work::Jobs;
     let (mut rows, left_out) = comparable(view, class, work);
-    // Not every array has a third recovery, and an unfinished one cannot be ranked.
-    let ranks = |row: &Row<'_>| row.valid_values().into_iter().flatten().count() > 1;
-    // Where nobody did anything nobody is better.
-    let is_of_nothing = |row: &Row<'_>| row.cells.iter().flatten().all(|cell| cell.value <= 0.0);
-    rows.retain(|row| {
-        if of_jobs {
-            !is_of_nothing(row)
-        } else {
-            ranks(row)
-        }
-    });
+    rows.retain(|row| says_something(row, work));
     let rate = rows.first()?.rate;
     let usable = |row: &&Row<'_>, subject: usize| row.valid_values()[subject] > Some(0.0);
     let takes_part = |subject: &usize| rows.iter().all(|row| usable(row, *subject));
@@ -229,7 +228,7 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str, work: Work) -> Option<V
         own.map_or(1.0, |(_, sum)| (sum / rankings.len() as f64).exp())
     });
     remarks.extend(not_ranked(&rows, &view.names));
-    if of_jobs {
+    if work == Work::Jobs {
         // This comes first: a ranking of unlike states is not valid.
         remarks.splice(0..0, unlike(&rows, &subjects, &view.names, &data.findings));
     }

@@ -5,9 +5,11 @@ use super::column::Column;
 use super::doubt::unfitted;
 use super::view::View;
 use crate::data::RunData;
-use crate::format::list_of_many;
+use crate::format::{list, list_of_many};
 use raidlab_store::Role;
+use raidlab_store::fact::{self, disk_property as property};
 use raidlab_units::{count, distinct};
+use std::collections::BTreeSet;
 
 /// The bench whose figures have no chance in them: the same seed gives the
 /// same figures.
@@ -82,8 +84,37 @@ fn origin(measured: usize, all: usize, all_in_a_kernel: bool) -> String {
     }
 }
 
+/// What the band of figures of jobs is, where disks were not fitted.
+const BAND_OF_JOBS: &str = "Figures of such disks have a band: for nine disks of ten the figure of \
+    the real disk lies in it, as the errors of other disks show, which were predicted from their \
+    data sheets alone. Two subjects on the same disks can be compared more exactly than that. Where \
+    it is uncertain all the same which one is faster, the verdict is \"cannot tell\".";
+
+/// Why syncs have no such band.
+const NO_BAND: &str = "Times and rates of what the arrays did in the background have no band. A \
+    sync crosses the whole disk, and of such disks only random requests and streams at the edge \
+    were measured. They are ranked as they are.";
+
+/// The disks without a fit by the facts of a run that has no figures of jobs, in words; empty where
+/// there are none.
+fn unfitted_by_facts(data: &RunData) -> String {
+    let facts = data.observations.iter();
+    let unfitted = facts
+        .filter(|one| one.value == fact::FALSE)
+        .filter_map(|one| {
+            let device = one.name.strip_prefix("disk.")?;
+            let device = device.strip_suffix(property::FITTED)?.strip_suffix('.')?;
+            let model = fact::disk(device, property::MODEL);
+            let mut facts = data.observations.iter();
+            let model = facts.find(|other| other.name == model && other.scope == one.scope)?;
+            Some(model.value.clone())
+        });
+    let models: BTreeSet<String> = unfitted.collect();
+    list(&models.into_iter().collect::<Vec<_>>())
+}
+
 /// Sentences on how far the figures can be trusted.
-pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
+pub(crate) fn trust(data: &RunData, view: &View<'_>) -> Vec<String> {
     // Without figures of jobs, background work is all that there is.
     let has_jobs = view.cells().next().is_some();
     let cells = || {
@@ -96,21 +127,15 @@ pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
     let (measured, fitted) = (with(Role::Measured), with(Role::Fitted));
     let all_in_a_kernel = cells().all(|cell| cell.m.bench == "kernel");
     let mut sentences = vec![origin(measured, roles.len(), all_in_a_kernel)];
-    let disks = unfitted(cells().map(|cell| cell.m));
+    let disks = match has_jobs {
+        true => unfitted(cells().map(|cell| cell.m)),
+        false => unfitted_by_facts(data),
+    };
     if !disks.is_empty() {
-        sentences.push(format!(
-            "Nobody fitted the model to {}. Figures of such disks have a band: for nine disks of \
-             ten the figure of the real disk lies in it, as the errors of other disks show, which \
-             were predicted from their data sheets alone. Two subjects on the same disks can be \
-             compared more exactly than that. Where it is uncertain all the same which one is \
-             faster, the verdict is \"cannot tell\".",
-            disks
-        ));
-        if !view.background.is_empty() {
-            let words = "Times and rates of what the arrays did in the background have no band, as \
-                         nobody has measured how far off they may be. They are ranked as they are.";
-            sentences.push(words.to_owned());
-        }
+        sentences.push(format!("Nobody fitted the model to {disks}."));
+        sentences.extend(has_jobs.then(|| BAND_OF_JOBS.to_owned()));
+        let has_background = !view.background.is_empty();
+        sentences.extend(has_background.then(|| NO_BAND.to_owned()));
     }
     let struck = cells().filter(|cell| cell.fatal).count();
     if struck > 0 {
@@ -124,6 +149,14 @@ pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
             "The audit struck out {struck} of {all}, {what} in no comparison."
         ));
     }
+    sentences.extend(against_published(view, fitted));
+    sentences
+}
+
+/// Sentences on the errors against published figures; `fitted`: how many figures the model was
+/// fitted on.
+fn against_published(view: &View<'_>, fitted: usize) -> Vec<String> {
+    let mut sentences = Vec::new();
     let against = accuracy(view, |_, _| true);
     let compared = !view.compared().is_empty();
     if let Some(errors) = against.predicted.as_ref().filter(|_| compared) {

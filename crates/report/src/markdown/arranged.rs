@@ -15,6 +15,28 @@ struct ArrangedRow {
     cells: Vec<String>,
 }
 
+/// The extents of a table with the subjects as columns, and of one with them as rows.
+fn extents(rows: &[ArrangedRow], subjects: &[String]) -> [Extent; 2] {
+    let length = |text: &String| text.chars().count() + 3;
+    let most = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
+    let widest = most(&mut rows.iter().flat_map(|row| &row.cells).map(length));
+    let names = most(&mut subjects.iter().map(length));
+    let heads = most(&mut rows.iter().map(|row| length(&row.leading[0])));
+    let leading = |row: &ArrangedRow| row.leading.iter().map(length).sum();
+    [
+        Extent {
+            leading: most(&mut rows.iter().map(leading)),
+            cell: widest.max(names),
+            cells: subjects.len(),
+        },
+        Extent {
+            leading: names,
+            cell: widest.max(heads),
+            cells: rows.len(),
+        },
+    ]
+}
+
 /// Writes a table of jobs and subjects, with the subjects as rows where they are many; `words`
 /// formats a cell as Markdown.
 pub(super) fn arranged<C>(
@@ -36,25 +58,7 @@ pub(super) fn arranged<C>(
     };
     let rows: Vec<ArrangedRow> = rows.iter().map(row).collect();
     let subjects: Vec<String> = subjects.iter().map(|name| escaped(name)).collect();
-    let length = |text: &String| text.chars().count() + 3;
-    let cells = rows.iter().flat_map(|row| &row.cells);
-    let widest = cells.map(length).max().unwrap_or(0);
-    let names = subjects.iter().map(length).max().unwrap_or(0);
-    let heads = rows.iter().map(|row| length(&row.leading[0])).max();
-    let upright = Extent {
-        leading: rows
-            .iter()
-            .map(|row| row.leading.iter().map(length).sum())
-            .max()
-            .unwrap_or(0),
-        cell: widest.max(names),
-        cells: subjects.len(),
-    };
-    let turned = Extent {
-        leading: names,
-        cell: widest.max(heads.unwrap_or(0)),
-        cells: rows.len(),
-    };
+    let [upright, turned] = extents(&rows, &subjects);
     let alignments = |leading: usize| {
         let left = std::iter::repeat_n(Alignment::Left, leading);
         left.chain([Alignment::Right]).collect::<Vec<_>>()

@@ -24,6 +24,8 @@ pub const TRANSPORT: &str = "transport";
 pub const LINK_SPEED: &str = "link_speed";
 /// The write cache: `write back` or `write through`.
 pub const WRITE_CACHE: &str = "write_cache";
+/// `false` for a modelled disk whose numbers nobody fitted to measurements of such a disk.
+pub const FITTED: &str = "fitted";
 /// The state of a modelled solid-state disk before the first job: `fresh`, `filled` or `steady`.
 pub const STATE: &str = "state";
 /// The I/O scheduler in force.

@@ -2,7 +2,7 @@
 
 use super::Refused;
 use crate::failure::Failure;
-use crate::status::{State, states};
+use crate::status::{State, THE_FOLDER, states};
 use crate::typed;
 use raidlab_store::{Shard, Store};
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ fn none_in(folder: &Path, partial: bool) -> Failure {
     let is_begun = |(_, state): &&(Shard, State)| matches!(state, State::Begun(_));
     let path = folder.to_owned();
     match all.iter().filter(is_begun).count() {
-        0 => Failure::input(Refused::NoShards(path)),
+        0 => Failure::input(Refused::NoShards(path)).help(THE_FOLDER),
         begun => {
             let taken = match partial {
                 true => "there is no row in them yet",

@@ -2,12 +2,15 @@
 
 use crate::failure::{Failure, Kind};
 use raidlab_bench_host::{MachineFileError, read_toml};
-use raidlab_lab::Files;
+use raidlab_lab::{FileKind, Files};
 use raidlab_units::{Bytes, Nanos, parse_bytes, parse_duration};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use std::num::NonZero;
 use std::path::Path;
+
+/// The remedy where a file is no profile.
+const PROFILE: &str = "docs/guide/many-machines.md has a profile with every field";
 
 /// A site's profile; every field may be left out.
 #[derive(Debug, Default, Deserialize)]
@@ -45,10 +48,9 @@ impl Profile {
         let Some(path) = path else {
             return Ok(Self::default());
         };
-        read_toml(&Files::default(), path).map_err(|error| match error {
-            MachineFileError::Load(error) => error.into(),
-            wrong => Failure::new(Kind::Input, wrong)
-                .help("docs/guide/many-machines.md has a profile with every field"),
+        read_toml(&Files::default(), FileKind::Profile, path).map_err(|error| match error {
+            MachineFileError::Load(error) => Failure::from(error).or_help(PROFILE),
+            wrong => Failure::new(Kind::Input, wrong).help(PROFILE),
         })
     }
 }

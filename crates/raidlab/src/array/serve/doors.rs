@@ -57,7 +57,12 @@ fn control(arguments: &Arguments, name: &str) -> Result<ControlServer, Failure> 
         None => control_path(name)
             .map_err(|error| Failure::new(Kind::Usage, error).help("name the array with --name"))?,
     };
-    ControlServer::listen(&path).map_err(no_control)
+    ControlServer::listen(&path).map_err(|error| match arguments.assembling.has_inner_arrays() {
+        // The sockets of inner arrays are named after the array, wherever its own is.
+        true => Failure::new(Kind::Run, error)
+            .help("`--name` gives it and its inner arrays other places"),
+        false => no_control(error),
+    })
 }
 
 /// The failure for an array that has no control socket, with a remedy.

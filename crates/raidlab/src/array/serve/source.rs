@@ -308,6 +308,11 @@ impl Assembling {
         !self.devices.is_empty()
     }
 
+    /// Whether a member is an array itself.
+    pub fn has_inner_arrays(&self) -> bool {
+        self.devices.iter().any(|device| device == Path::new("["))
+    }
+
     fn options(&self) -> AssembleOptions {
         AssembleOptions {
             force: self.force,

@@ -216,25 +216,27 @@ fn scale_of(bars: &[Bar<'_>]) -> Option<Scale> {
     Some(scale)
 }
 
+/// The bars of a frame; `bytes`: as bytes per second.
+fn bars_of<'a>(view: &View<'a>, rows: &[&'a Row<'a>], frame: &Frame, bytes: bool) -> Vec<Bar<'a>> {
+    let bar = |&(row, column, at): &(usize, usize, f64)| {
+        let row = rows[row];
+        let mut own = shape::Figure::told(row, row.cells[column]?, bytes)?;
+        // An import is not compared with the same published figures.
+        own.published = own.published.filter(|_| !view.compared().is_empty());
+        Some(Bar {
+            at,
+            column,
+            row,
+            own,
+        })
+    };
+    frame.bars.iter().filter_map(bar).collect()
+}
+
 /// The bars of a frame, their scale, and their values in words.
 fn rate_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Drawn> {
     let bytes = rows[0].rate.is_bytes();
-    let bars: Vec<Bar<'_>> = frame
-        .bars
-        .iter()
-        .filter_map(|&(row, column, at)| {
-            let row = rows[row];
-            let mut own = shape::Figure::told(row, row.cells[column]?, bytes)?;
-            // An import is not compared with the same published figures.
-            own.published = own.published.filter(|_| !view.compared().is_empty());
-            Some(Bar {
-                at,
-                column,
-                row,
-                own,
-            })
-        })
-        .collect();
+    let bars = bars_of(view, rows, frame, bytes);
     let scale = scale_of(&bars)?;
     let end = |bar: &Bar<'_>, value: f64| match bar.own.struck {
         true => scale.within(value),

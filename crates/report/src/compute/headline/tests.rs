@@ -182,7 +182,7 @@ fn the_sample_in_words() {
         let reason = verdict.reason(&view.names);
         text.push(format!("{}: {winner}: {reason}", verdict.title));
     }
-    text.extend(trust(&view));
+    text.extend(trust(&data, &view));
     insta::assert_snapshot!(text.join("\n"));
 }
 
