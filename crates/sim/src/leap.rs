@@ -412,7 +412,7 @@ mod tests {
 
     #[test]
     fn platters_own_pace_is_a_place_for_each_nanosecond() {
-        let at = |percent: u64| (0..7).map(|look| look * LOOK.0 * percent / 100);
+        let at = |percent: u64| (0..7).map(move |look| look * LOOK.0 * percent / 100);
         for (percent, is_own) in [(46, false), (98, false), (99, true), (101, true)] {
             let places: Vec<u64> = at(percent).collect();
             assert_eq!(is_own_pace(&places), is_own, "{percent} %");
