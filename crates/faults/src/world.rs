@@ -103,7 +103,9 @@ struct Standing {
     failed: bool,
     /// Whether errors of the disk may still be in work.
     erring: bool,
-    /// The oracle's moment at which it was last seen in sync.
+    /// Whether it is in sync, and a superblock has said so since it was filled.
+    is_recorded: bool,
+    /// The oracle's moment at which it was last seen so.
     in_sync_until: Moment,
     /// Whether it may leave commands unanswered for longer than the driver waits.
     trying: bool,

@@ -137,20 +137,6 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Records which members are in sync, and whether errors are over.
-    fn follow_members(&mut self) {
-        if self.standing.iter().any(|it| it.erring) {
-            self.look_at_errors();
-        }
-        if self.options.over_budget {
-            for slot in self.in_sync().iter() {
-                if let Some(disk) = self.slots[slot.index()] {
-                    self.standing[disk].in_sync_until = self.oracle.now();
-                }
-            }
-        }
-    }
-
     fn happened(&mut self, event: &Event) {
         self.trace.note(self.now, &[4], format_args!("  {event:?}"));
         if let Event::MemberFailed(handle) = event

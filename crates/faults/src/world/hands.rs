@@ -1,11 +1,12 @@
-//! Slots that change hands: a member that has not failed is replaced by another disk.
+//! Slots that change hands, as a member that has not failed is replaced by another disk; and
+//! members that come into sync or leave it.
 
 use super::{Violation, World};
 use crate::inspect;
 use crate::reader::slot_of;
 use crate::script::Moment;
 use raidlab_array::{Operation, Purpose};
-use raidlab_geometry::SlotSet;
+use raidlab_geometry::{Slot, SlotSet};
 
 impl World<'_> {
     /// Follows changes of the disks that serve the slots.
@@ -41,6 +42,39 @@ impl World<'_> {
         slots
             .filter(|slot| self.slots[slot.index()].is_some_and(is_sound))
             .collect()
+    }
+
+    /// Records which members are in sync, and whether errors are over.
+    pub(super) fn follow_members(&mut self) {
+        if self.standing.iter().any(|it| it.erring) {
+            self.look_at_errors();
+        }
+        if self.options.over_budget {
+            self.follow_records();
+        }
+    }
+
+    /// Records until when members have what the array has, whatever happens to the power: what
+    /// filled a disk may be in its cache until a superblock says that it is in sync.
+    fn follow_records(&mut self) {
+        let in_sync = self.in_sync();
+        let serving: Vec<(Slot, usize)> = in_sync
+            .iter()
+            .filter_map(|slot| Some((slot, self.slots[slot.index()]?)))
+            .collect();
+        for (disk, standing) in self.standing.iter_mut().enumerate() {
+            standing.is_recorded &= serving.iter().any(|(_, its)| *its == disk);
+        }
+        let is_new = |(_, disk): &(Slot, usize)| !self.standing[*disk].is_recorded;
+        let said = serving.iter().any(is_new).then(|| self.said()).flatten();
+        let current = said.map_or(SlotSet::EMPTY, |said| said.current());
+        for (slot, disk) in serving {
+            let standing = &mut self.standing[disk];
+            standing.is_recorded |= current.contains(slot);
+            if standing.is_recorded {
+                standing.in_sync_until = self.oracle.now();
+            }
+        }
     }
 
     /// Lets time pass until the moment has come, at most for `most_ns` nanoseconds.

@@ -172,3 +172,41 @@ fn what_fails_when_the_log_of_a_broken_array_goes_on_holds_nobody_back() {
     ];
     keeps(430_000_489_664, options, &script);
 }
+
+/// Beyond what RAID 6 can bear: a disk was filled, and the power failed before its cache was
+/// flushed and a superblock said that it is in sync. Then two others were lost, and it was taken by
+/// force. The judge believed that it had all that the array had when its filling ended.
+#[test]
+fn what_filled_a_disk_may_be_lost_until_a_superblock_says_that_it_is_full() {
+    let options = Options {
+        growth: 264,
+        log: true,
+        tear: tear(10, 0, 0),
+        latency_low_ns: 1_000_000,
+        latency_high_ns: 1_000_000,
+        sync_block: 128,
+        sync_depth: 16,
+        window: 128,
+        depth: 1,
+        overlaps: false,
+        over_budget: true,
+        ..Options::plain(
+            Level::Raid6,
+            Layout::Parity(ParityLayout::LeftAsymmetric),
+            6,
+            (32, 256),
+        )
+    };
+    let script = [
+        after(0, Action::Fail { member: 5 }),
+        after(0, durable(74, 78)),
+        after(17_520_514, cut(2_205_640_959_018_755_201, None, true, None)),
+        after(1_986_521, read(5, 1)),
+        after(435_150, write(765, 22)),
+        after(0, cut(16_486_402_955_816_412_961, None, false, Some(4))),
+        after(2_166_158, Action::Lose { member: 2 }),
+        after(0, Action::Lose { member: 1 }),
+        after(8_860_972, cut(2_352_790_252_314_304_627, None, true, None)),
+    ];
+    keeps(440_000_316_549, options, &script);
+}
