@@ -28,7 +28,7 @@ pub enum FileKind {
     Figures,
     /// What was measured on a disk, to fit its preset.
     FitFacts,
-    /// Real machines.
+    /// A list of real machines.
     Machines,
     /// What is particular about a cluster.
     Profile,

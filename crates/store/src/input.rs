@@ -6,8 +6,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Paths of this program's own input, which may be a pipe: `/dev/fd/63` is what a shell makes of
-/// `<(command)`.
+/// Paths of this program's own input, which may be a pipe: a shell makes `/dev/fd/63` of
+/// `<(command)`, for instance.
 const OWN: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
 
 /// Reads all bytes of a file. A pipe or a device is read only where it is this program's own input:

@@ -1,11 +1,13 @@
 //! What was found while an array was made to agree with itself.
 
 use super::keeps;
-use super::steps::{after, cut, durable, mend, read, tear, unreadable, unreadable_metadata, write};
+use super::steps::{
+    after, cut, durable, mend, read, replace, tear, unreadable, unreadable_metadata, write,
+};
 use raidlab_array::{RmwLevel, WritePolicy};
-use raidlab_faults::Options;
 use raidlab_faults::script::Action;
-use raidlab_geometry::{Copies, Layout, Level, ParityLayout};
+use raidlab_faults::{Options, Seldom};
+use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
 
 /// A RAID 6 lost its second member while a write was reading for its stripe, where
@@ -209,4 +211,52 @@ fn what_filled_a_disk_may_be_lost_until_a_superblock_says_that_it_is_full() {
         after(8_860_972, cut(2_352_790_252_314_304_627, None, true, None)),
     ];
     keeps(440_000_316_549, options, &script);
+}
+
+/// A disk that filled an empty slot had an odd number of sectors, and metadata of version 1.0 at its
+/// end. The judge looked for its superblock where a disk of whole pages has one and found none. So it
+/// believed that the array could spare the other disk.
+#[test]
+fn metadata_at_the_end_of_an_odd_disk_is_found() {
+    let copies = Copies {
+        near: 2,
+        far: 1,
+        offset: false,
+        far_sets: FarSets::None,
+    };
+    let options = Options {
+        growth: 8,
+        version: Version::V1_0,
+        write_through: true,
+        tear: tear(0, 0, 80),
+        sync_depth: 16,
+        window: 16,
+        stripes: 1,
+        depth: 1,
+        overlaps: false,
+        seldom: Seldom {
+            room: Some(26),
+            ..Seldom::default()
+        },
+        ..Options::plain(Level::Raid10, Layout::Copies(copies), 2, (8, 168))
+    };
+    let script = [
+        after(
+            244_740,
+            cut(12_170_100_940_158_707_141, Some(1), true, None),
+        ),
+        after(210_994, write(94, 1)),
+        after(109_638, replace(0)),
+        after(3_979_276_560, Action::Drain),
+        after(184_258, write(49, 2)),
+        after(123_589, write(24, 1)),
+        after(0, replace(0)),
+        after(245_097, write(97, 3)),
+        after(0, write(27, 7)),
+        after(
+            575_552,
+            cut(11_510_231_424_073_880_277, Some(0), true, None),
+        ),
+    ];
+    keeps(430_000_944_854, options, &script);
 }

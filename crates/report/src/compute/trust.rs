@@ -153,8 +153,8 @@ pub(crate) fn trust(data: &RunData, view: &View<'_>) -> Vec<String> {
     sentences
 }
 
-/// Sentences on the errors against published figures; `fitted`: how many figures the model was
-/// fitted on.
+/// Sentences on the errors against published figures. `fitted`: the number of figures to which the
+/// model was fitted.
 fn against_published(view: &View<'_>, fitted: usize) -> Vec<String> {
     let mut sentences = Vec::new();
     let against = accuracy(view, |_, _| true);

@@ -12,8 +12,9 @@
 //!   many pages as the sample stands for. Trimming reduces the debt by its share.
 //! - **Places.** Pages that one command wrote together share pages of flash, which lie on the dies
 //!   in turn, and so do those of small commands that came one after the other and in order, as the
-//!   buffer programs what it has in that order. A page that was written alone lies on a die of its own, drawn by a hash of the page
-//!   and of the present place of its sample page, so that rewriting moves it. Which of the two
+//!   buffer programs what it has in that order. A page that was written alone lies on a die of its
+//!   own, drawn by a hash of the page and of the present place of its sample page, so that
+//!   rewriting moves it. Which of the two
 //!   kinds a page is, is known from the preceding sample page. The same hash says what kind of page
 //!   of flash it is, and so it is the same for all that share one.
 
