@@ -157,10 +157,11 @@ impl Pages {
         self.rate = self.owed >> LEAK;
     }
 
-    /// The location of a page, if it is mapped.
+    /// The location of a page, if it is mapped; one beyond the drive's end counts as the last.
     #[inline]
     pub(super) fn location(&self, page: u64) -> Option<Location> {
-        let kept = (page.min(self.count - 1) / self.every) as u32;
+        let page = page.min(self.count - 1);
+        let kept = (page / self.every) as u32;
         let place = self.translation.place(kept)?;
         let together = self.together[kept as usize / 64] >> (kept % 64) & 1 == 1;
         // Pages that share one of flash are told apart from others by the place of the first.

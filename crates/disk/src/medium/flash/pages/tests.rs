@@ -95,3 +95,12 @@ fn pages_lie_where_they_were_written() {
     drive.trim(0, COUNT);
     assert!(drive.location(every * 5).is_none() && drive.mapped() == 0);
 }
+
+/// The fault simulation models a drive that is smaller than the disk that it times.
+#[test]
+fn a_page_beyond_the_end_counts_as_the_last() {
+    let drive = pages(COUNT, State::Filled);
+    let hash = |page| drive.location(page).map(|location| location.hash);
+    assert!(hash(COUNT - 1).is_some());
+    assert_eq!(hash(COUNT), hash(COUNT - 1));
+}
