@@ -56,7 +56,7 @@ pub enum FactError {
     At {
         /// The file and the line.
         place: String,
-        /// The error there.
+        /// What is wrong at that place.
         error: Box<Self>,
     },
     /// The fact is about a subject of which nothing is imported.
@@ -70,7 +70,7 @@ pub enum FactError {
     /// A name with dots has no quotation marks.
     #[error("a name with dots stands in quotation marks: write `\"{name}\" = ...`")]
     Dotted {
-        /// The whole name.
+        /// The whole name, dots included.
         name: String,
     },
     /// The value is no text, number or switch.

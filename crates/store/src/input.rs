@@ -1,5 +1,5 @@
-//! Reading of a file that a user names: no more of it than a limit, and nothing that would have to be
-//! waited for.
+//! Reading of a file that a user names: no more of it than a limit, and no pipe or device, which
+//! might have to be waited for.
 
 use crate::output::look;
 use std::fs::{self, File};

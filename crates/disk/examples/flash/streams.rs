@@ -1,5 +1,5 @@
-//! Streams of drives on each link, beside their makers' ratings, and small reads in order beside
-//! random ones.
+//! Streams of drives on each link beside their makers' ratings, and small reads in order beside
+//! small reads at random places.
 
 use crate::load::{BLOCK, closed_loop, drive, preset};
 use raidlab_disk::medium::flash::translation::State;

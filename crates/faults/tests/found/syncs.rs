@@ -7,7 +7,7 @@ use super::steps::{
 use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::script::Action;
 use raidlab_faults::{Options, Seldom};
-use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
+use raidlab_geometry::{Copies, Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
 
 /// A RAID 6 lost its second member while a write was reading for its stripe, where
@@ -177,7 +177,7 @@ fn what_fails_when_the_log_of_a_broken_array_goes_on_holds_nobody_back() {
 
 /// Beyond what RAID 6 can bear: a disk was filled, and the power failed before its cache was
 /// flushed and a superblock said that it is in sync. Then two others were lost, and it was taken by
-/// force. The judge believed that it had all that the array had when its filling ended.
+/// force. The oracle believed that it had all that the array had when its filling ended.
 #[test]
 fn what_filled_a_disk_may_be_lost_until_a_superblock_says_that_it_is_full() {
     let options = Options {
@@ -214,16 +214,10 @@ fn what_filled_a_disk_may_be_lost_until_a_superblock_says_that_it_is_full() {
 }
 
 /// A disk that filled an empty slot had an odd number of sectors, and metadata of version 1.0 at its
-/// end. The judge looked for its superblock where a disk of whole pages has one and found none. So it
+/// end. The oracle looked for its superblock where a disk of whole pages has one and found none. So it
 /// believed that the array could spare the other disk.
 #[test]
 fn metadata_at_the_end_of_an_odd_disk_is_found() {
-    let copies = Copies {
-        near: 2,
-        far: 1,
-        offset: false,
-        far_sets: FarSets::None,
-    };
     let options = Options {
         growth: 8,
         version: Version::V1_0,
@@ -238,7 +232,7 @@ fn metadata_at_the_end_of_an_odd_disk_is_found() {
             room: Some(26),
             ..Seldom::default()
         },
-        ..Options::plain(Level::Raid10, Layout::Copies(copies), 2, (8, 168))
+        ..Options::plain(Level::Raid10, Layout::Copies(Copies::near(2)), 2, (8, 168))
     };
     let script = [
         after(
