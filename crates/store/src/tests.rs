@@ -109,7 +109,7 @@ fn member(name: &str) -> MemberUse {
 }
 
 /// A cell of one row.
-fn cell(row: Measurement) -> CellResult {
+pub(crate) fn cell(row: Measurement) -> CellResult {
     CellResult {
         cell: row.cell(),
         rows: vec![row],

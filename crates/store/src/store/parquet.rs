@@ -9,6 +9,9 @@
 //! experiments, as they were added, in groups of a fixed size, so the same rows are the same
 //! bytes, in whatever order experiments ended.
 //!
+//! A rate or a latency that was not reported is 0 in the store. In the files it is NULL, so that
+//! means and minima of a column leave it out.
+//!
 //! `histograms` repeats what is in the measurements' `latency_histogram`, for readers who
 //! cannot decode that; it is not read back.
 
@@ -144,6 +147,18 @@ enum Kind {
     Instant,
 }
 
+/// The rates of measurements, which the store holds as 0 where they were not reported.
+const RATES: [&str; 2] = ["iops", "bytes_per_second"];
+/// The latencies of measurements, which the store holds as 0 where they were not reported.
+const LATENCIES: [&str; 6] = [
+    "latency_mean_ns",
+    "latency_p50_ns",
+    "latency_p90_ns",
+    "latency_p99_ns",
+    "latency_p999_ns",
+    "latency_max_ns",
+];
+
 /// A column of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Column {
@@ -188,6 +203,11 @@ fn message(file: &str, columns: &[Column]) -> String {
 impl Table {
     fn path(&self, folder: &Path) -> PathBuf {
         path(folder, self.file)
+    }
+
+    /// Whether a column has 0 in the store, and NULL in the file, where nothing was reported.
+    fn may_be_unreported(&self, column: &str) -> bool {
+        self.table == "measurement" && (RATES.contains(&column) || LATENCIES.contains(&column))
     }
 
     /// The columns before the table's own.
@@ -240,10 +260,11 @@ impl Table {
                     (RUN, "name") => "run".to_owned(),
                     _ => name,
                 };
+                let unreported = self.may_be_unreported(&name);
                 Ok(Column {
+                    required: row.get(2)? && !unreported,
                     name,
                     kind,
-                    required: row.get(2)?,
                 })
             })
             .map_err(fail)?;

@@ -4,13 +4,13 @@ use super::records::{records, series};
 use super::{cell, measurement, round_trip, run};
 use crate::output::OutputError;
 use crate::{
-    Finding, KeptPlan, Operation, ParquetError, Records, Scope, Setting, Severity, Shard, Store,
-    Taken,
+    Finding, KeptPlan, Latency, Operation, ParquetError, Records, Scope, Setting, Severity, Shard,
+    Store, Taken,
 };
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::RowAccessor;
+use parquet::record::{Field, RowAccessor};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -126,6 +126,54 @@ fn a_run_is_the_same_bytes_after_it_was_read_back() {
     third.begin_run(&run("a")).unwrap();
     let taken = third.read_parquet(folder.path()).unwrap();
     assert_eq!(taken, Taken::As("a-2".to_owned()));
+}
+
+/// Readers take minima and means of columns, for which 0 would be a figure.
+#[test]
+fn what_was_not_reported_is_null_and_0_again_when_it_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open_in_memory().unwrap();
+    let id = store.begin_run(&run("a")).unwrap();
+    // A job, one of which nothing was reported, one that did nothing, and a rebuild.
+    for sequence in 0..4 {
+        let mut row = measurement(sequence);
+        if sequence > 0 {
+            (row.iops, row.latency) = (0.0, Latency::default());
+        }
+        if sequence == 2 {
+            (row.total_ios, row.total_bytes, row.bytes_per_second) = (0, 0, 0.0);
+        }
+        if sequence == 3 {
+            (row.op, row.total_ios) = (Operation::Recovery, 0);
+        }
+        store.add_cell(id, &cell(row)).unwrap();
+    }
+    export(&store, "a", folder.path());
+    let file = File::open(folder.path().join("measurements.parquet")).unwrap();
+    let file = SerializedFileReader::new(file).unwrap();
+    let rows: Vec<[bool; 3]> = file
+        .get_row_iter(None)
+        .unwrap()
+        .map(|row| {
+            let columns = row.unwrap().into_columns();
+            ["iops", "bytes_per_second", "latency_p99_ns"].map(|wanted| {
+                let found = columns.iter().find(|(name, _)| name == wanted);
+                found.unwrap().1 != Field::Null
+            })
+        })
+        .collect();
+    let told = [
+        [true, true, true],
+        [false, true, false],
+        [true, true, false],
+        [false, true, false],
+    ];
+    assert_eq!(rows, told);
+    let mut other = Store::open_in_memory().unwrap();
+    other.read_parquet(folder.path()).unwrap();
+    let to = other.run_by_name("a").unwrap().id;
+    let [from, to] = [store.measurements(id), other.measurements(to)];
+    assert_eq!(from.unwrap(), to.unwrap());
 }
 
 /// Runs of two machines that began in the same second have one name. What the table of runs says

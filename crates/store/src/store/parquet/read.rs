@@ -115,10 +115,19 @@ impl Opened {
                  the raidlab that wrote it"
             ));
         }
-        let expected = parse_message_type(&message(table.file, &columns));
-        if expected.map_err(fail)? != *metadata.schema() {
-            let name = table.file;
-            return refused(format!("its columns are not those of {name}"));
+        let is_of = |columns: &[Column]| -> Result<bool, ParquetError> {
+            let expected = parse_message_type(&message(table.file, columns)).map_err(fail)?;
+            Ok(expected == *metadata.schema())
+        };
+        if !is_of(&columns)? {
+            // Until 30 November 2026 the files had 0 for what was not reported, as the store.
+            for column in &mut columns {
+                column.required |= table.may_be_unreported(&column.name);
+            }
+            if !is_of(&columns)? {
+                let name = table.file;
+                return refused(format!("its columns are not those of {name}"));
+            }
         }
         let length = std::fs::metadata(&path).map_or(0, |found| found.len());
         let mut chunks = (file.metadata().row_groups().iter()).flat_map(|group| group.columns());
@@ -199,6 +208,7 @@ impl Opened {
             };
             let place = match column.kind {
                 Kind::Instant => "strftime('%Y-%m-%dT%H:%M:%SZ', ? / 1000000, 'unixepoch')",
+                _ if self.table.may_be_unreported(name) => "coalesce(?, 0)",
                 _ => "?",
             };
             (name, place)

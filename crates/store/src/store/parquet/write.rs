@@ -1,12 +1,12 @@
 //! A run's tables written as Parquet.
 
 use super::{
-    CREATED_BY, Column, DIGEST, KEYS, Kind, Parent, ParquetError, TABLES, Table, digest_of_row,
-    message, path, version,
+    CREATED_BY, Column, DIGEST, KEYS, Kind, Parent, ParquetError, RATES, TABLES, Table,
+    digest_of_row, message, path, version,
 };
 use crate::output::{Format, OutputError, OutputFile};
 use crate::schema::{failure, open_in_memory};
-use crate::{RunId, RunSummary, Store};
+use crate::{Operation, RunId, RunSummary, Store};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use parquet::basic::Compression;
@@ -44,7 +44,9 @@ impl Store {
         let mut files = Vec::new();
         let new = open_in_memory()?;
         for table in TABLES.iter() {
-            files.push(self.write_table(run, folder, table, &new)?);
+            let mut columns = table.leading();
+            columns.extend(table.own(&new)?);
+            files.push(self.write_table(run, folder, table, columns)?);
         }
         files.push(self.write_histograms(run, folder)?);
         for file in files {
@@ -58,10 +60,8 @@ impl Store {
         run: &RunSummary,
         folder: &Path,
         table: &Table,
-        new: &Connection,
+        columns: Vec<Column>,
     ) -> Result<OutputFile, ParquetError> {
-        let mut columns = table.leading();
-        columns.extend(table.own(new)?);
         let path = table.path(folder);
         let select = select(table, &columns);
         let mut writer = Writer::begin(path, table.file, columns, run)?;
@@ -140,6 +140,9 @@ pub(super) fn select(table: &Table, columns: &[Column]) -> String {
         Column { name, kind, .. } if *kind == Kind::Instant => {
             format!("unixepoch({name}) * 1000000")
         }
+        Column { name, required, .. } if !required && table.may_be_unreported(name) => {
+            reported(name)
+        }
         Column { name, .. } => name.clone(),
     });
     let wanted: Vec<String> = wanted.collect();
@@ -163,6 +166,23 @@ pub(super) fn select(table: &Table, columns: &[Column]) -> String {
         wanted.join(", "),
         table.table,
         table.order
+    )
+}
+
+/// The value of a rate or a latency, or NULL if it was not reported. A rate of 0 was reported
+/// where a job had time and did nothing ([`Measurement::did_nothing`]).
+///
+/// [`Measurement::did_nothing`]: crate::Measurement::did_nothing
+fn reported(column: &str) -> String {
+    if !RATES.contains(&column) {
+        return format!("nullif({column}, 0)");
+    }
+    let background = Operation::ALL.iter().filter(|op| op.is_background());
+    let background: Vec<String> = background.map(|op| format!("'{}'", op.name())).collect();
+    format!(
+        "CASE WHEN {column} <> 0 OR total_ios = 0 AND total_bytes = 0 AND runtime_ns > 0
+         AND op NOT IN ({}) THEN {column} END",
+        background.join(", ")
     )
 }
 
@@ -363,6 +383,39 @@ fn failed(path: &Path, source: parquet::errors::ParquetError) -> ParquetError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Taken;
+    use crate::tests::{cell, measurement, run};
+
+    /// Such files had 0 for a latency that was not reported, in columns that are never NULL.
+    #[test]
+    fn files_from_before_unreported_values_were_null_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open_in_memory().unwrap();
+        let id = store.begin_run(&run("a")).unwrap();
+        let mut row = measurement(0);
+        row.latency = crate::Latency::default();
+        store.add_cell(id, &cell(row)).unwrap();
+        let summary = store.run_by_name("a").unwrap();
+        store.write_parquet(&summary, folder.path()).unwrap();
+        let new = open_in_memory().unwrap();
+        let table = TABLES.iter().find(|one| one.table == "measurement");
+        let mut columns = table.unwrap().leading();
+        columns.extend(table.unwrap().own(&new).unwrap());
+        for column in &mut columns {
+            column.required |= table.unwrap().may_be_unreported(&column.name);
+        }
+        let old = store.write_table(&summary, folder.path(), table.unwrap(), columns);
+        old.unwrap().finish().unwrap();
+        let mut other = Store::open_in_memory().unwrap();
+        let taken = |store: &mut Store| store.read_parquet(folder.path()).unwrap();
+        assert_eq!(taken(&mut other), Taken::As("a".to_owned()));
+        assert_eq!(taken(&mut other), Taken::Known("a".to_owned()));
+        let to = other.run_by_name("a").unwrap().id;
+        assert_eq!(
+            other.measurements(to).unwrap(),
+            store.measurements(id).unwrap()
+        );
+    }
 
     #[test]
     fn a_full_disk_is_no_fault_of_the_bytes() {
