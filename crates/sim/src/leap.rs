@@ -24,7 +24,9 @@
 //!   and after that thousands of stripes begin together. A half of a sample is as long as the
 //!   rhythm. The cache grows on for an hour, ever more slowly, and with it the time that the sync
 //!   rests. So a leap is at most as long as the wait has been so far, and so is one over a sync
-//!   that grows and does not reach the disks' own pace.
+//!   that grows and does not reach the disks' own pace. The pace is taken to change on as it did
+//!   between the last two samples. The sample behind a leap shows what it changed by in truth, and
+//!   the next leap is longer or shorter by what the last one lacked or had too much.
 //! * Others are *held back*: md's throttle lets a sync go at full speed up to its maximum, and
 //!   then sleeps for half a second, so that the maximum holds over half a minute. Samples of
 //!   them are a minute long. They are leaped over in sectors, as the throttle counts them,
@@ -33,6 +35,7 @@
 //! Where a former member gets only what it missed, a sync passes over the rest in no time. So
 //! what counts of a sync is its *way*: the places of what it has to copy, one behind the other.
 
+mod sampled;
 mod way;
 
 use crate::drive::Drive;
@@ -42,20 +45,11 @@ use crate::result::{Latencies, MemberStatistics};
 use crate::subject::Gait;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::Direction;
-
-/// The difference in hundredths up to which samples agree: a pace that still grows does so by four
-/// hundredths and more from one sample to the next.
-const AGREE_PERCENT: u64 = 2;
-
-/// The time between two looks at places in a sample.
-const LOOK: Nanos = Nanos::from_millis(250);
+use sampled::{LOOK, Sampled, between_halves, is_own_pace};
 
 /// The longest leap over a sync that is held back, on disks that turn: further in they may be
 /// slower than the limit. Where nothing turns, the limit holds to the sync's end.
 const LONGEST_HELD_LEAP: Nanos = Nanos::from_secs(3600);
-
-/// The percentage of the disks' own pace at which nothing but the platters holds a sync back.
-const OWN_PACE_PERCENT: u64 = 99;
 
 /// The longest time of a drain, which takes seconds at most; a subject that is not quiet after this
 /// has work of its own, and is not leaped.
@@ -263,7 +257,7 @@ impl Machine {
     ) -> Result<(), SimError> {
         let began = self.now;
         let mut gait = self.gait(false);
-        let mut last = None;
+        let mut last: Option<Sampled> = None;
         let mut has_agreed = false;
         loop {
             let (sample, worth) = self.sample_of(gait);
@@ -298,17 +292,22 @@ impl Machine {
                 Gait::Even => (self.gone(&way, after.position), self.now - started),
                 Gait::Growing(_) | Gait::Rhythmic(_) | Gait::HeldBack => between_halves(&places),
             };
-            let pace = crate::result::scale(moved, Nanos::SECOND.0, took.0);
-            has_agreed |=
-                keeps_up || gait == Gait::HeldBack || last.is_some_and(|last| agree(last, pace));
-            last = Some(pace);
+            let mut sampled = Sampled::new(self.now, (moved, took));
+            let before = last.replace(sampled);
+            has_agreed |= keeps_up || gait == Gait::HeldBack;
+            has_agreed |= before.is_some_and(|before| before.agrees(&sampled));
             if moved == 0 || !has_agreed {
                 continue;
             }
             self.freeze_sync();
             if self.drain(None, end, watch)? && self.now < end {
                 let longest = self.longest_leap_of(gait, keeps_up, self.now - began);
-                self.leap_recovery((end - self.now).min(longest), (moved, took), gait);
+                let time = longest.min(end - self.now);
+                if let (Gait::Growing(_) | Gait::Rhythmic(_), false) = (gait, keeps_up) {
+                    sampled.expect(before, time);
+                }
+                self.leap_recovery(time, &mut sampled, gait);
+                last = Some(sampled);
             }
             self.thaw_sync();
         }
@@ -348,11 +347,12 @@ impl Machine {
         }
     }
 
-    /// Jumps a drained recovery forward for at most this time, at `moved` places per `took`.
-    fn leap_recovery(&mut self, longest: Nanos, (moved, took): (u64, Nanos), gait: Gait) {
+    /// Jumps a drained recovery forward for at most this time, at the pace that the sample expects.
+    fn leap_recovery(&mut self, longest: Nanos, sampled: &mut Sampled, gait: Gait) {
         let (Some(now), Some(way)) = (self.sync(), self.way(gait)) else {
             return;
         };
+        let (moved, took) = sampled.expected;
         // The very end is simulated: that is where the array changes state.
         let left = self.gone(&way, now.total);
         let left = left - (left / 1000).min(moved);
@@ -364,67 +364,6 @@ impl Machine {
         let position = Sectors(position.0 / 2048 * 2048).clamp(now.position, now.total);
         self.jump(time, self.subject.member_sync_sector(position));
         self.leap_sync(position);
-    }
-}
-
-/// Returns the mean of the second half of some places less that of the first half, and the time
-/// between the two.
-fn between_halves(places: &[u64]) -> (u64, Nanos) {
-    let half = places.len() / 2;
-    let later = places.len() - half;
-    let sum = |places: &[u64]| places.iter().map(|place| u128::from(*place)).sum::<u128>();
-    let (first, second) = (sum(&places[..half]), sum(&places[later..]));
-    let apart = second.saturating_sub(first) / half.max(1) as u128;
-    (
-        u64::try_from(apart).unwrap_or(u64::MAX),
-        LOOK * later as u64,
-    )
-}
-
-/// Whether a sync that was at these places goes as fast as platters do: its places are times.
-fn is_own_pace(places: &[u64]) -> bool {
-    let (Some(first), Some(last)) = (places.first(), places.last()) else {
-        return false;
-    };
-    let took = LOOK.0 * (places.len() as u64 - 1);
-    took > 0 && last.saturating_sub(*first) * 100 >= took * OWN_PACE_PERCENT
-}
-
-/// Whether two samples' paces are alike.
-fn agree(one: u64, other: u64) -> bool {
-    let most = one.max(other);
-    one.abs_diff(other) * 100 <= most * AGREE_PERCENT
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{LOOK, agree, between_halves, is_own_pace};
-    use raidlab_units::Nanos;
-
-    #[test]
-    fn a_pace_in_bursts_is_told_by_the_halves_of_its_sample() {
-        // 10 a step on average, at once or not at all.
-        let bursts = [0, 0, 20, 20, 40, 40, 60, 60];
-        assert_eq!(between_halves(&bursts), (40, LOOK * 4));
-        assert_eq!(between_halves(&bursts[..5]), (30, LOOK * 3));
-        assert_eq!(between_halves(&[]), (0, Nanos::ZERO));
-    }
-
-    #[test]
-    fn platters_own_pace_is_a_place_for_each_nanosecond() {
-        let at = |percent: u64| (0..7).map(move |look| look * LOOK.0 * percent / 100);
-        for (percent, is_own) in [(46, false), (98, false), (99, true), (101, true)] {
-            let places: Vec<u64> = at(percent).collect();
-            assert_eq!(is_own_pace(&places), is_own, "{percent} %");
-        }
-        // Nothing was seen, or a sync that began anew.
-        assert!(!is_own_pace(&[]) && !is_own_pace(&[5]) && !is_own_pace(&[5, 0]));
-    }
-
-    #[test]
-    fn a_pace_that_still_grows_is_not_leaped_over() {
-        assert!(agree(995, 1004));
-        assert!(agree(1001, 995));
-        assert!(!agree(961, 1001));
+        sampled.leapt = time;
     }
 }
