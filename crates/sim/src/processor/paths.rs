@@ -270,6 +270,7 @@ mod tests {
     #[test]
     fn parity_counts_each_block_in_its_bitmap() {
         let charges = Charges::of(&ProcessorNumbers {
+            speed: 1.0,
             bitmap_ns: 150.0,
             ..ProcessorNumbers::default()
         });
