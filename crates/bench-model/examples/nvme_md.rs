@@ -47,6 +47,7 @@ const READ_64: &str = "--rw=randread --iodepth=64 --numjobs=64";
 const ONE_WRITER: &str = "--rw=randwrite --iodepth=64 --numjobs=1";
 /// The options of a job over the whole array, for so long that bits are set and cleared again.
 const WHOLE: &str = "--rw=randwrite --bs=4k --norandommap --ioengine=psync --runtime=20";
+const RAMP: &str = " --ramp_time=500ms";
 const STREAM: &str = "--rw=write --bs=1m --iodepth=32 --numjobs=1 --size=50g";
 
 /// Drives that can do 1.3 million reads a second, as those of the raw figure.
@@ -336,7 +337,7 @@ fn row(case: &Case, members: u32) -> Result<Measurement, Box<dyn Error>> {
     let mut usual = last("--ioengine", "--ioengine=libaio") + &last("--runtime", " --runtime=30ms");
     if case.subject.contains("stripe_cache_size") {
         // The ramp lasts until each of its stripes has been in use, which makes lookups longer.
-        usual += " --ramp_time=500ms";
+        usual += &last(RAMP, RAMP);
     }
     let text = format!(
         "schema = 1\nname = \"nvme-md\"\ntitle = \"nvme-md\"\ndescription = \"one figure\"\n\
@@ -385,7 +386,28 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
     }
     print_errors("predicted figures", ratios);
+    bitmaps()?;
     workers()
+}
+
+/// Prints the writes to RAID 5 without and with a bitmap whose bits are set.
+fn bitmaps() -> Result<(), Box<dyn Error>> {
+    println!("\n| figure | published | without a bitmap | with one |\n|---|---|---|---|");
+    let writes = |case: &&Case| case.fio != READ_64 && case.subject.contains("md-raid5-clean");
+    for case in CASES.iter().filter(writes) {
+        let fio = (case.fio.to_owned() + RAMP).leak();
+        let bitmap = "md-raid5-clean-bitmap";
+        let subject = case.subject.replace("md-raid5-clean", bitmap).leak();
+        let without = figure(&Case { fio, ..*case })?;
+        let with = figure(&Case {
+            fio,
+            subject,
+            ..*case
+        })?;
+        let (what, published) = (case.what, case.published);
+        println!("| {what} | {published:.1} | {without:.1} | {with:.1} |");
+    }
+    Ok(())
 }
 
 /// Prints writes against workers, which are not published with these drives, to show where

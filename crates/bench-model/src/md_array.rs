@@ -218,6 +218,7 @@ pub(crate) fn paths(subject: &Subject, host: &Host) -> ArrayPaths {
         wake_up: host.old_locks.contains(&OldLock::WakeUp),
         direct_read: host.old_locks.contains(&OldLock::DirectRead),
         overlap: host.old_locks.contains(&OldLock::Overlap),
+        block_counts: host.old_locks.contains(&OldLock::BlockCounts),
     };
     let md = match (&subject.build, subject.kind) {
         (Some(ArraySpec::Md(spec)), SubjectKind::Array) => Some(spec),

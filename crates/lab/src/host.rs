@@ -56,7 +56,7 @@ pub struct Host {
     pub queue: QueueStyle,
     /// The size of main memory, of which a file system's cache can take a part.
     pub memory: Bytes,
-    /// Locks of md that newer kernels do not have: `barrier`, `direct-read`, `overlap`.
+    /// Locks of md that newer kernels do not have, or take less often.
     pub old_locks: Vec<OldLock>,
     /// The thread that sends writes to a RAID 1 or RAID 10 with a bitmap.
     pub bitmap_writes: BitmapWrites,
@@ -91,6 +91,8 @@ pub enum OldLock {
     DirectRead,
     /// RAID 5 takes the lock of the queue `wait_for_overlap` for each write.
     Overlap,
+    /// RAID 5 with a bitmap takes the lock of its counters for each block of a write.
+    BlockCounts,
 }
 
 /// The thread that sends writes to a RAID 1 or RAID 10 of md with a bitmap.

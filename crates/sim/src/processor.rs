@@ -63,7 +63,7 @@ use raidlab_array::{
     Sender,
 };
 use raidlab_disk::Order;
-use raidlab_units::Nanos;
+use raidlab_units::{Nanos, Sectors};
 use std::collections::HashMap;
 use task::{Part, Place};
 use taskqs::{Taskq, TaskqName};
@@ -82,8 +82,8 @@ pub struct ProcessorConfig {
 /// The number of sectors of a member's block in a stripe.
 const STRIPE_SECTORS: u64 = 8;
 
-/// The process that asked for a request that has not ended, and the operation.
-type Asked = Option<(u32, Operation)>;
+/// The process that asked for a request that has not ended, the operation, and its size.
+type Asked = Option<(u32, Operation, Sectors)>;
 
 /// The cores of a machine at work.
 #[derive(Debug)]
@@ -235,7 +235,8 @@ impl Processor {
     /// Gives a job's thread a request to submit.
     pub(crate) fn submit(&mut self, now: Nanos, request: Request) {
         let thread = self.thread_of(request.process);
-        self.remember(request.id, (request.process, request.operation));
+        let (operation, count) = (request.operation, request.count);
+        self.remember(request.id, (request.process, operation, count));
         let charges = &self.charges;
         let mut parts = std::mem::take(&mut self.scratch);
         parts.push(Part::Charge(Place::User, charges.user));
@@ -243,7 +244,7 @@ impl Processor {
         match self.array.kind {
             ArrayKind::Pool(pool) => pool.enter(request, charges, &mut parts),
             _ => {
-                self.array.before(request.operation, charges, &mut parts);
+                self.array.before(operation, count, charges, &mut parts);
                 parts.push(Part::Do(Box::new(Action::Request(request))));
             }
         }
@@ -253,7 +254,7 @@ impl Processor {
         self.wake(thread, now);
     }
 
-    fn remember(&mut self, id: RequestId, asked: (u32, Operation)) {
+    fn remember(&mut self, id: RequestId, asked: (u32, Operation, Sectors)) {
         let place = usize::try_from(id.0).unwrap_or(usize::MAX);
         if self.asked.len() <= place {
             self.asked.resize(place + 1, None);
@@ -284,7 +285,7 @@ impl Processor {
     pub(crate) fn answer(&mut self, now: Nanos, core: usize, finished: Finished) {
         let place = usize::try_from(finished.id.0).unwrap_or(usize::MAX);
         let asked = self.asked.get_mut(place).and_then(Option::take);
-        let (process, _) = asked.unwrap_or((0, Operation::Read));
+        let process = asked.map_or(0, |(process, ..)| process);
         let thread = self.thread_of(process);
         let own = &mut self.threads[thread].work;
         own.push_back(Part::Charge(Place::Call, self.charges.call / 2));
@@ -402,8 +403,8 @@ impl Processor {
         self.array.stripes(work, hash, charges, &mut parts);
         for finished in outputs.finished.drain(..) {
             let place = usize::try_from(finished.id.0).unwrap_or(usize::MAX);
-            if let Some(Some((_, operation))) = self.asked.get(place) {
-                self.array.after(*operation, charges, &mut parts);
+            if let Some(&Some((_, operation, count))) = self.asked.get(place) {
+                self.array.after(operation, count, charges, &mut parts);
             }
             parts.push(Part::Do(Box::new(Action::Answer(finished))));
         }

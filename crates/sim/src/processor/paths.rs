@@ -4,12 +4,13 @@
 //! `chunk_aligned_read` and `make_stripe_request` of RAID 5, the bitmap's counters. Locks without a
 //! line of waiting cores (of a stripe, of a bucket's counter) are part of the charges.
 
+use super::STRIPE_SECTORS;
 use super::charges::Charges;
 use super::locks::LockName;
 use super::pool::PoolPaths;
 use super::task::{Part, Place};
 use raidlab_array::{Operation, StripeWork};
-use raidlab_units::Nanos;
+use raidlab_units::{Nanos, Sectors};
 
 /// The number of RAID 5's hash locks (`NR_STRIPE_HASH_LOCKS`).
 const HASH_LOCKS: u32 = 8;
@@ -47,8 +48,13 @@ pub struct OldLocks {
     pub wake_up: bool,
     /// Whether each read past RAID 5's stripe cache takes `device_lock`: before 5.13.
     pub direct_read: bool,
-    /// Whether each write to RAID 5 takes the lock of one queue, `wait_for_overlap`: before 6.11.
+    /// Whether each write to RAID 5 takes the lock of one queue, `wait_for_overlap`, when it joins
+    /// and when it leaves it: before 6.11.
     pub overlap: bool,
+    /// Whether RAID 5 with a bitmap counts each block of a write, and not the write as a whole:
+    /// before 6.14 (commit cd5fc6533818; drivers/md/raid5.c, `__add_stripe_bio` and
+    /// `handle_stripe_clean_event`).
+    pub block_counts: bool,
 }
 
 /// The sender of the members' writes of a RAID 1 or RAID 10 that has a bitmap, whose pages have to
@@ -123,8 +129,26 @@ impl ArrayPaths {
         }
     }
 
-    /// Adds the parts that the submitting thread passes before the array takes a request.
-    pub(super) fn before(&self, operation: Operation, charges: &Charges, to: &mut Vec<Part>) {
+    /// Adds the passes of the lock of the bitmap's counters for a request that begins or ends.
+    fn count(&self, operation: Operation, count: Sectors, charges: &Charges, to: &mut Vec<Part>) {
+        if self.bitmap.is_some() && operation == Operation::Write {
+            let passes = match self.has_parity() && self.old.block_counts {
+                true => count.0.div_ceil(STRIPE_SECTORS),
+                false => 1,
+            };
+            to.extend((0..passes).map(|_| Part::Lock(LockName::Bitmap, charges.bitmap)));
+        }
+    }
+
+    /// Adds the parts that the submitting thread passes before the array takes a request of `count`
+    /// sectors.
+    pub(super) fn before(
+        &self,
+        operation: Operation,
+        count: Sectors,
+        charges: &Charges,
+        to: &mut Vec<Part>,
+    ) {
         if self.maps() {
             to.push(Part::Charge(Place::Array, charges.request));
         }
@@ -141,21 +165,24 @@ impl ArrayPaths {
                 Operation::Read => pass(LockName::DirectReads, Nanos::ZERO),
                 Operation::Write if self.old.overlap => {
                     pass(LockName::OverlapQueue, charges.lock);
+                    pass(LockName::OverlapQueue, charges.lock);
                 }
                 _ => {}
             },
             _ => {}
         }
-        if self.bitmap.is_some() && operation == Operation::Write {
-            to.push(Part::Lock(LockName::Bitmap, charges.bitmap));
-        }
+        self.count(operation, count, charges, to);
     }
 
     /// Adds the parts that the thread that ends a request passes.
-    pub(super) fn after(&self, operation: Operation, charges: &Charges, to: &mut Vec<Part>) {
-        if self.bitmap.is_some() && operation == Operation::Write {
-            to.push(Part::Lock(LockName::Bitmap, charges.bitmap));
-        }
+    pub(super) fn after(
+        &self,
+        operation: Operation,
+        count: Sectors,
+        charges: &Charges,
+        to: &mut Vec<Part>,
+    ) {
+        self.count(operation, count, charges, to);
         if self.has_parity() && operation == Operation::Read {
             to.push(Part::Lock(LockName::DirectReads, Nanos::ZERO));
         }
@@ -208,10 +235,10 @@ impl ArrayPaths {
 
 #[cfg(test)]
 mod tests {
-    use super::{ArrayKind, ArrayPaths, StripeWork};
+    use super::{ArrayKind, ArrayPaths, BitmapWrites, LockName, OldLocks, Operation, StripeWork};
     use crate::processor::charges::{Charges, ProcessorNumbers};
     use crate::processor::task::Part;
-    use raidlab_units::Nanos;
+    use raidlab_units::{Nanos, Sectors};
 
     /// 64 stripes in each of two chains, at 10.27 ns, under the lock that takes 100 ns.
     #[test]
@@ -237,5 +264,35 @@ mod tests {
             _ => None,
         });
         assert_eq!(holds.collect::<Vec<_>>(), [Nanos(757); 2]);
+    }
+
+    /// A write of 16 blocks to RAID 5 counts each of them where Linux is older than 6.14.
+    #[test]
+    fn parity_counts_each_block_in_its_bitmap() {
+        let charges = Charges::of(&ProcessorNumbers {
+            speed: 1.0,
+            bitmap_ns: 150.0,
+            ..ProcessorNumbers::default()
+        });
+        let passes = |kind, block_counts| {
+            let paths = ArrayPaths {
+                kind,
+                bitmap: Some(BitmapWrites::default()),
+                old: OldLocks {
+                    block_counts,
+                    ..OldLocks::default()
+                },
+                ..ArrayPaths::default()
+            };
+            let mut parts = Vec::new();
+            paths.before(Operation::Write, Sectors(128), &charges, &mut parts);
+            paths.after(Operation::Write, Sectors(128), &charges, &mut parts);
+            paths.before(Operation::Read, Sectors(128), &charges, &mut parts);
+            let counts = |part: &&Part| matches!(part, Part::Lock(LockName::Bitmap, Nanos(150)));
+            parts.iter().filter(counts).count()
+        };
+        assert_eq!(passes(ArrayKind::Parity, true), 32);
+        assert_eq!(passes(ArrayKind::Parity, false), 2);
+        assert_eq!(passes(ArrayKind::Mirror, true), 2);
     }
 }

@@ -11,12 +11,13 @@
 //! - **A unit** comes over the channel page by page, and is then programmed. A unit of copies
 //!   is first gathered by reads. When a die has programmed a block, it erases the next one.
 //! - **Suspension.** A read interrupts the programming or erasing of its die, after the time that
-//!   suspending takes, but not while a unit's data arrive. Work that ends sooner is not
-//!   interrupted, and neither is a read: one that comes while copies are gathered waits for the
-//!   page that is being read (so does MQSim, `TSU_OutOfOrder::service_read_transaction`). When no
-//!   read waits, the work is resumed. While there is work for a die, only a limited number of reads
-//!   may go before it; then it is done to its end. With a limit of zero, work is never interrupted,
-//!   and one read goes between two units.
+//!   suspending takes, but not while a unit's data arrive. Work that will soon end is not
+//!   interrupted: the preset says how soon (so does MQSim,
+//!   `TSU_OutOfOrder::service_read_transaction`). Neither is a read: one that comes while copies
+//!   are gathered waits for the page that is being read. When no read waits, the work is resumed.
+//!   While there is work for a die, only a limited number of reads may go before it; then it is
+//!   done to its end. With a limit of zero, work is never interrupted, and one read goes between
+//!   two units.
 
 use super::parameters::Parameters;
 use super::shape::NONE;
@@ -208,16 +209,15 @@ impl Dies {
                 if state.passed < self.numbers.suspend_reads =>
             {
                 let left = state.until - now;
+                let suspend = self.numbers.suspend.0;
                 let (wait, rest) = match (state.stage, state.unit.kind) {
                     (Stage::Gather, UnitKind::Copies { page, .. }) => {
                         let wait = left % page.max(1);
                         (wait, left - wait)
                     }
-                    _ => (self.numbers.suspend.0, left),
+                    _ if left < suspend.max(self.numbers.suspend_left.0) => return None,
+                    _ => (suspend, left),
                 };
-                if left < wait {
-                    return None;
-                }
                 state.interrupted = Some((state.stage, rest));
                 state.passed += 1;
                 Some(self.sense(now + wait, die))

@@ -34,6 +34,8 @@ pub struct Parameters {
     pub block: Bytes,
     /// The time of interrupting a program or an erasure.
     pub suspend: Nanos,
+    /// The remaining time below which a program or an erasure is not interrupted.
+    pub suspend_left: Nanos,
     /// The number of reads that may go before work which a die has begun or could begin.
     pub suspend_reads: u32,
     /// The time of a read in the controller before its die.
@@ -87,6 +89,7 @@ impl Parameters {
         "flash_erase_us",
         "flash_block_bytes",
         "flash_suspend_us",
+        "flash_suspend_left_us",
         "flash_suspend_reads",
         "flash_read_overhead_us",
         "flash_page_overhead_us",
@@ -120,6 +123,7 @@ impl Parameters {
         erase: Nanos::ZERO,
         block: Bytes(0),
         suspend: Nanos::ZERO,
+        suspend_left: Nanos::ZERO,
         suspend_reads: 0,
         read_overhead: Nanos::ZERO,
         page_overhead: Nanos::ZERO,
@@ -158,6 +162,7 @@ impl Parameters {
             "flash_erase_us" => self.erase = value.microseconds(),
             "flash_block_bytes" => self.block = size(value),
             "flash_suspend_us" => self.suspend = value.microseconds(),
+            "flash_suspend_left_us" => self.suspend_left = value.microseconds(),
             "flash_suspend_reads" => self.suspend_reads = count(value),
             "flash_read_overhead_us" => self.read_overhead = value.microseconds(),
             "flash_page_overhead_us" => self.page_overhead = value.microseconds(),
@@ -266,13 +271,14 @@ impl Parameters {
     }
 
     /// All times of the chips, the drive and its link.
-    fn times(&self) -> [Nanos; 10] {
+    fn times(&self) -> [Nanos; 11] {
         [
             self.read,
             self.read_step,
             self.program,
             self.erase,
             self.suspend,
+            self.suspend_left,
             self.read_overhead,
             self.page_overhead,
             self.link_command,

@@ -177,6 +177,20 @@ fn a_read_does_not_interrupt_what_ends_sooner() {
     assert_eq!(run(&mut disk(one_die, 8), &commands), [1000, 1100, 4110]);
 }
 
+/// A read waits for a program that will soon end, even if suspending it were quicker.
+#[test]
+fn a_read_does_not_interrupt_what_will_soon_end() {
+    let one_die = Parameters {
+        dies: 1,
+        channels: 1,
+        suspend_left: Nanos(300 * US),
+        ..flash()
+    };
+    let commands = [(0, Write, 0, 8), (700, Read, 8, 8), (811, Read, 16, 8)];
+    // The first read leaves 300 us of the program, which goes on at 810.
+    assert_eq!(run(&mut disk(one_die, 8), &commands), [0, 810, 1210]);
+}
+
 /// Copies are gathered by reads, and a read is not interrupted: another waits for its end alone.
 #[test]
 fn a_read_waits_for_the_page_that_is_being_gathered() {
