@@ -3,7 +3,7 @@
 
 use crate::build::{Ablation, Plan};
 use crate::row::percent;
-use raidlab_lab::{Asked, Deeds, Experiment, PlannedJob, SubjectKind, ZfsCompression};
+use raidlab_lab::{Asked, Deeds, Experiment, PlannedJob, SubjectKind, Work, ZfsCompression};
 use raidlab_sim::{JobResult, ProcessorUse};
 use raidlab_store::fact::{self, disk_property as property, lock_part, outcome};
 use raidlab_store::{Observation, Operation, Scope};
@@ -194,6 +194,7 @@ pub(crate) fn of_job(
             facts.add(name, value, unit);
         }
         of_group(&mut facts, group, plan);
+        of_words(&mut facts, &job.work);
         of_endings(&mut facts, group, result);
     }
     if let Some(explained) = &result.explained {
@@ -350,6 +351,36 @@ fn of_group(facts: &mut Facts, group: &JobGroup, plan: &Plan) {
         facts.add(fact::fio_option(name), value, "");
     }
     of_limits(facts, group);
+}
+
+/// The options that are told as they are written: which blocks a job draws, and what may end it.
+const AS_WRITTEN: [&str; 12] = [
+    "random_distribution",
+    "percentage_random",
+    "random_generator",
+    "bssplit",
+    "bsrange",
+    "blockalign",
+    "rw_sequencer",
+    "zonemode",
+    "loops",
+    "latency_target",
+    "latency_run",
+    "steadystate",
+];
+
+/// Adds the options of the first job that are told as they are written.
+fn of_words(facts: &mut Facts, work: &Work) {
+    let Work::Fio { jobs, .. } = work else {
+        return;
+    };
+    let Some(first) = jobs.jobs.first() else {
+        return;
+    };
+    for name in AS_WRITTEN.into_iter().filter(|name| first.has(name)) {
+        let value = first.value(name).unwrap_or("1");
+        facts.add(fact::fio_option(name), value, "");
+    }
 }
 
 /// Adds the rates that all jobs together are not to exceed, where each has one.

@@ -97,6 +97,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("two suites", "run quick md-levels"),
     ("an option of fio's", "run quick --iodepth 4"),
     ("an option misspelt", "run quick --subjects md"),
+    ("an option for the bench", "run quick --bench kernel"),
     ("an option that no command has", "run quick -v"),
     ("an option of another command", "resume latest --seed 3"),
     ("an option without its value", "run quick --seed"),
@@ -107,6 +108,10 @@ const MISTAKES: &[(&str, &str)] = &[
     ("a count in other digits", "simulate --seeds 1e6"),
     ("no seeds at all", "simulate --seeds 0"),
     ("one run to compare", "compare latest"),
+    (
+        "a run to compare with itself",
+        "compare latest 20261122T021000Z-quick --store full.db",
+    ),
     (
         "a file to compare",
         "compare latest jobs.fio --store full.db",
@@ -128,7 +133,30 @@ const MISTAKES: &[(&str, &str)] = &[
         "a fact misspelt in a file",
         "import notes --facts facts.toml",
     ),
+    (
+        "a fact given twice",
+        "import gmirror-md-2010 --fact ram=16GiB --fact ram=8GiB",
+    ),
+    (
+        "figures named twice",
+        "import gmirror-md-2010 gmirror-md-2010",
+    ),
+    ("a subject without a name", "import notes --subject ''"),
     ("a folder of facts", "import notes --facts folder"),
+    ("a device of facts", "import notes --facts /dev/none"),
+    (
+        "a fact of a disk misspelt",
+        "import notes --fact disk.sdb.modle=WD40EFAX",
+    ),
+    ("claims that are not there", "claims ./none.toml"),
+    (
+        "machines that are not there",
+        "run quick --on host --machine-file none.toml",
+    ),
+    (
+        "a host that is not there",
+        "run quick --model-host ./none.toml",
+    ),
     ("a folder of a simulation's parts", "simulate --merge parts"),
     ("a folder without parts", "simulate --merge folder"),
     ("a device as a part", "simulate --merge /dev/null"),
