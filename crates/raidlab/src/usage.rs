@@ -231,6 +231,9 @@ impl<'a> Place<'a> {
             let help = "`--on model`, `--on kernel` or `--on host` says where it runs";
             return (wrong, help.to_owned());
         }
+        if let Some(whole) = known.iter().find(|name| name.starts_with(word)) {
+            return (format!("{wrong}; did you mean `{whole}`?"), self.help());
+        }
         let elsewhere: Vec<String> = self
             .root
             .get_subcommands()

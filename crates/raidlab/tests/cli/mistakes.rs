@@ -98,6 +98,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("an option of fio's", "run quick --iodepth 4"),
     ("an option misspelt", "run quick --subjects md"),
     ("an option for the bench", "run quick --bench kernel"),
+    ("the beginning of an option", "report --json"),
     ("an option that no command has", "run quick -v"),
     ("an option of another command", "resume latest --seed 3"),
     ("an option without its value", "run quick --seed"),

@@ -82,7 +82,7 @@ fn file_of(name: &str) -> String {
 }
 
 /// The command that lists things of a kind.
-pub(super) fn listing(what: &str) -> &'static str {
+pub(crate) fn listing(what: &str) -> &'static str {
     match what {
         "suite" => "`raidlab suites` lists the suites",
         "subject" => "`raidlab subjects` lists the subjects",
