@@ -70,7 +70,7 @@ pub enum FactError {
         known: Vec<String>,
     },
     /// The same fact is given in two places.
-    #[error("the fact `{name}` is given twice: by {first} and by {second}")]
+    #[error("the fact `{name}` is given twice, by {first}{}", also(.first, .second))]
     Twice {
         /// The fact's name in the store's vocabulary.
         name: String,
@@ -91,6 +91,14 @@ pub enum FactError {
         /// The name as given.
         name: String,
     },
+}
+
+/// The second of two places in the end of a sentence, where it is another one.
+fn also(first: &str, second: &str) -> String {
+    match first == second {
+        true => String::new(),
+        false => format!(" and by {second}"),
+    }
 }
 
 impl FactError {
@@ -417,7 +425,7 @@ mod tests {
         assert!(check_once(&all).is_ok(), "another subject's");
         all.extend(facts("\"memory.total_bytes\" = \"2g\"\n"));
         let twice = check_once(&all).expect_err("given twice").to_string();
-        let said = "the fact `memory.total_bytes` is given twice: by --fact and by f:1";
+        let said = "the fact `memory.total_bytes` is given twice, by --fact and by f:1";
         assert_eq!(twice, said);
     }
 

@@ -19,6 +19,11 @@ const MISTAKES: &[(&str, &str)] = &[
     ("a job file that is not there", "run none.fio"),
     ("a subject misspelt", "run quick --subject md-riad1"),
     ("a disk misspelt", "run quick --disk wd4000fyzy"),
+    ("a disk in capital letters", "run quick --disk WD4000FYYZ"),
+    (
+        "a subject in capital letters",
+        "run quick --subject MD-RAID1",
+    ),
     ("a parameter set misspelt", "run short.toml --fit stict"),
     (
         "two disks too few",
