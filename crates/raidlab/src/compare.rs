@@ -79,14 +79,6 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     for name in &arguments.others {
         runs.push(RunData::load(theirs.as_ref().unwrap_or(&store), name)?);
     }
-    // Runs of two stores may have one name, as when a store was copied.
-    let known = if theirs.is_none() { 0 } else { 1 };
-    let mut names = BTreeSet::new();
-    let mut names_given = runs[known..].iter().map(|data| &data.run.name);
-    if let Some(twice) = names_given.find(|name| !names.insert(*name)) {
-        let words = format!("the run {} is named twice", visible(twice));
-        return Err(Failure::words(Kind::Usage, words).help("name two runs that differ"));
-    }
     let stores = [Some(&arguments.store), arguments.other_store.as_ref()];
     let lists = stores.into_iter().flatten();
     let lists: Vec<String> = lists

@@ -115,10 +115,6 @@ const MISTAKES: &[(&str, &str)] = &[
     ("no seeds at all", "simulate --seeds 0"),
     ("one run to compare", "compare latest"),
     (
-        "a run to compare with itself",
-        "compare latest 20261122T021000Z-quick --store full.db",
-    ),
-    (
         "a file to compare",
         "compare latest jobs.fio --store full.db",
     ),
