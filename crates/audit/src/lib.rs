@@ -13,6 +13,7 @@ mod bound;
 mod case;
 mod devices;
 mod finding;
+mod kept;
 mod rule;
 mod rules;
 
@@ -91,7 +92,8 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
 
 /// Applies every rule to what jobs have measured, where disks were modelled with several
 /// parameter sets to the figures that are shown. What arrays did in the background is
-/// no job's figure: no rule's bounds are about it.
+/// no job's figure: no rule's bounds are about it. A share that a job kept of its rate is struck out
+/// with the rates that it was made from.
 #[must_use]
 pub fn audit(evidence: &Evidence<'_>) -> Audit {
     let of_jobs = |row: &&Measurement| !row.op.is_background();
@@ -109,5 +111,10 @@ pub fn audit(evidence: &Evidence<'_>) -> Audit {
         rule.apply(&case, &mut ruling);
         ruling.close(&mut audit);
     }
+    let shown: Vec<Measurement> = shown(evidence.rows.iter()).cloned().collect();
+    let of_shares = kept::of_struck_rates(&shown, &audit.findings);
+    audit.findings.extend(of_shares);
+    let place = |finding: &Finding| rules().position(|rule| rule.id == finding.rule);
+    audit.findings.sort_by_key(place);
     audit
 }

@@ -132,7 +132,12 @@ impl KernelBench {
         };
         let boot = Boot::start(&self.kernel, &machine, place)?;
         observer.record(self.facts(experiment, clock));
-        let unfitted = Unfitted::of(experiment, &self.settings.files).map_err(DisksError::from)?;
+        let files = &self.settings.files;
+        observer.record(Records {
+            observations: Told::of_disks(experiment, files).map_err(DisksError::from)?,
+            ..Records::default()
+        });
+        let unfitted = Unfitted::of(experiment, files).map_err(DisksError::from)?;
         let mut run = Run {
             boot,
             disks,

@@ -6,7 +6,9 @@ use crate::devices::Report;
 use crate::faults;
 use crate::messages::Message;
 use raidlab_bench_model::Unfitted;
-use raidlab_lab::{Experiment, Observer};
+use raidlab_bench_model::presets::{self, LoadPresetError};
+use raidlab_lab::{Experiment, Files, Observer};
+use raidlab_store::fact::{self, disk_property as property};
 use raidlab_store::{Cell, CellResult, Measurement, Observation, Records, Role};
 use raidlab_uml_calendar::ScheduledFault;
 
@@ -26,6 +28,39 @@ impl Told {
             unfitted,
             has_processor,
         }
+    }
+
+    /// The facts that tell which disks nobody fitted the model to. A run of syncs alone has no
+    /// figures with bands, by which they could be known.
+    ///
+    /// # Errors
+    /// A preset that cannot be read.
+    pub(crate) fn of_disks(
+        experiment: &Experiment,
+        files: &Files,
+    ) -> Result<Vec<Observation>, LoadPresetError> {
+        let scope = experiment.scope();
+        let mut observations = Vec::new();
+        for (device, name) in devices(experiment.disks.len())
+            .iter()
+            .zip(&experiment.disks)
+        {
+            let device = device.trim_start_matches("/dev/");
+            let preset = presets::load_from(files, name)?;
+            let fit = preset.set_beside(&experiment.fit);
+            let fitted = preset.is_fitted(fit).ok();
+            let fitted = fitted.map(|fitted| if fitted { fact::TRUE } else { fact::FALSE });
+            let known = [
+                (property::MODEL, Some(preset.name.as_str())),
+                (property::FITTED, fitted),
+            ];
+            for (property, value) in known {
+                let name = fact::disk(device, property);
+                let fact = |value| Observation::new(&scope, name, value, "", "the modelled disk");
+                observations.extend(value.map(fact));
+            }
+        }
+        Ok(observations)
     }
 
     /// Passes a message on, in the experiment's own words.
@@ -121,6 +156,28 @@ impl Told {
 mod tests {
     use super::*;
     use raidlab_lab::{Choices, Suite};
+
+    #[test]
+    fn disks_that_nobody_fitted_are_told() {
+        let suite = Suite::load("quick").expect("built in");
+        let choices = Choices {
+            fits: vec!["strict".to_owned()],
+            ..Choices::default()
+        };
+        let mut experiment = suite.experiments(&suite.subjects, &choices).remove(0);
+        experiment.disks = vec!["wd4000fyyz".to_owned(), "sp1614n".to_owned()];
+        let facts = Told::of_disks(&experiment, &Files::default()).expect("built in");
+        let facts = facts
+            .iter()
+            .map(|one| (one.name.as_str(), one.value.as_str()));
+        let all = [
+            ("disk.vda.model", "wd4000fyyz"),
+            ("disk.vda.fitted", "true"),
+            ("disk.vdb.model", "sp1614n"),
+            ("disk.vdb.fitted", "false"),
+        ];
+        assert_eq!(facts.collect::<Vec<_>>(), all);
+    }
 
     #[test]
     fn a_share_of_the_processor_is_told_where_there_is_one() {

@@ -9,6 +9,8 @@ use crate::presets::{self, LoadPresetError};
 use raidlab_disk::{Band, Bands, Load, Medium, Preset};
 use raidlab_lab::{Experiment, Files, PlannedJob, PlannedStep, Work};
 use raidlab_store::{DiskBand, Measurement, MemberUse, Operation};
+use raidlab_units::Nanos;
+use raidlab_workload::{JobGroup, JobSpec};
 use std::sync::LazyLock;
 
 /// The bands as they are built in; a test reads the file.
@@ -69,9 +71,10 @@ impl Unfitted {
         };
         let members = self.members.iter().zip(&row.members);
         let found = members.filter_map(of_member).reduce(Band::or)?;
+        let most = room(work, row).unwrap_or(f64::INFINITY);
         Some(DiskBand {
             low: found.low,
-            high: found.high,
+            high: found.high.min(most.max(1.0)),
             ratio: found.ratio,
         })
     }
@@ -87,6 +90,45 @@ impl Unfitted {
         let job: PlannedJob = experiment.steps.iter().find_map(job)?;
         self.band(&job.work, row)
     }
+}
+
+/// The operations for which fio has limits, in the order of [`Rate::per_second`].
+///
+/// [`Rate::per_second`]: raidlab_workload::Rate::per_second
+pub(crate) const DIRECTIONS: [Operation; 3] = [Operation::Read, Operation::Write, Operation::Trim];
+
+/// The rate of an operation that all jobs together are not to exceed, in bytes per second; `None`
+/// where not each of them has a limit.
+pub(crate) fn rate_limit(group: &JobGroup, operation: Operation) -> Option<u64> {
+    let place = DIRECTIONS.iter().position(|one| *one == operation)?;
+    let limit = |job: &JobSpec| {
+        let each = job.rate?.per_second[place];
+        (each > 0).then(|| each.saturating_mul(u64::from(job.num_jobs)))
+    };
+    group.jobs.iter().map(limit).sum()
+}
+
+/// The requests per second that think times leave to all jobs together on the fastest disk; `None`
+/// where not each of them pauses after a number of requests.
+fn thinking_limit(group: &JobGroup) -> Option<f64> {
+    let limit = |job: &JobSpec| {
+        let pauses = job.think_time > Nanos::ZERO && !job.thinking.only_by_time;
+        let each = f64::from(job.think_time_blocks) * 1e9 / job.think_time.0 as f64;
+        pauses.then(|| each * f64::from(job.num_jobs))
+    };
+    group.jobs.iter().map(limit).sum()
+}
+
+/// How many times as fast a row can become on faster disks before its job's own limits hold it;
+/// `None` where it has none.
+fn room(work: &Work, row: &Measurement) -> Option<f64> {
+    let group = work.group().ok()?;
+    let by_rate = rate_limit(group, row.op).map(|limit| limit as f64 / row.bytes_per_second);
+    let both = |job: &JobSpec| job.pattern.reads() && job.pattern.writes();
+    let alone = !group.jobs.iter().any(both);
+    let by_thinking = thinking_limit(group).filter(|_| alone);
+    let by_thinking = by_thinking.map(|limit| limit / row.iops);
+    by_rate.into_iter().chain(by_thinking).reduce(f64::min)
 }
 
 /// The time that counters of members cover: that of the row, and ramp time, in which they count and
@@ -119,12 +161,11 @@ impl Order {
     fn of(work: &Work, row: &Measurement) -> Self {
         let alone = match (work, row.op) {
             (Work::Fio { .. }, _) => work.group().map_or(Self::Unknown, |group| {
-                let plain = |job: &raidlab_workload::JobSpec| {
+                let plain = |job: &JobSpec| {
                     !job.pattern.is_random() && job.step == 0 && job.strides.is_none()
                 };
                 let clones = group.jobs.iter().map(|job| job.num_jobs).sum::<u32>();
-                let both =
-                    |job: &raidlab_workload::JobSpec| job.pattern.reads() && job.pattern.writes();
+                let both = |job: &JobSpec| job.pattern.reads() && job.pattern.writes();
                 match (group.jobs.iter().all(plain), clones) {
                     (false, _) => Self::Random,
                     (true, 1) if !group.jobs.iter().any(both) => Self::Stream,

@@ -1,16 +1,17 @@
 //! The model's facts beside its rows, in the store's vocabulary, for the rules that judge them: the
 //! same facts that a real machine's bench reads from the machine.
 
+use crate::bands::{DIRECTIONS, rate_limit};
 use crate::build::{Ablation, Plan};
 use crate::row::percent;
-use raidlab_lab::{Asked, Deeds, Experiment, PlannedJob, SubjectKind, ZfsCompression};
+use raidlab_lab::{Asked, Deeds, Experiment, PlannedJob, SubjectKind, Work, ZfsCompression};
 use raidlab_sim::{JobResult, ProcessorUse};
 use raidlab_store::fact::{self, disk_property as property, lock_part, outcome};
-use raidlab_store::{Observation, Operation, Scope};
+use raidlab_store::{Observation, Scope};
 use raidlab_systems::ArraySpec;
 use raidlab_systems::array::md::Bitmap;
 use raidlab_units::{Nanos, SECTOR_BYTES};
-use raidlab_workload::{ArrivalProcess, Engine, JobGroup, JobSpec};
+use raidlab_workload::{ArrivalProcess, Engine, JobGroup};
 
 /// Facts of one scope as they are made.
 struct Facts {
@@ -194,6 +195,7 @@ pub(crate) fn of_job(
             facts.add(name, value, unit);
         }
         of_group(&mut facts, group, plan);
+        of_words(&mut facts, &job.work);
         of_endings(&mut facts, group, result);
     }
     if let Some(explained) = &result.explained {
@@ -352,16 +354,40 @@ fn of_group(facts: &mut Facts, group: &JobGroup, plan: &Plan) {
     of_limits(facts, group);
 }
 
+/// The options that are told as they are written: which blocks a job draws, and what may end it.
+const AS_WRITTEN: [&str; 12] = [
+    "random_distribution",
+    "percentage_random",
+    "random_generator",
+    "bssplit",
+    "bsrange",
+    "blockalign",
+    "rw_sequencer",
+    "zonemode",
+    "loops",
+    "latency_target",
+    "latency_run",
+    "steadystate",
+];
+
+/// Adds the options of the first job that are told as they are written.
+fn of_words(facts: &mut Facts, work: &Work) {
+    let Work::Fio { jobs, .. } = work else {
+        return;
+    };
+    let Some(first) = jobs.jobs.first() else {
+        return;
+    };
+    for name in AS_WRITTEN.into_iter().filter(|name| first.has(name)) {
+        let value = first.value(name).unwrap_or("1");
+        facts.add(fact::fio_option(name), value, "");
+    }
+}
+
 /// Adds the rates that all jobs together are not to exceed, where each has one.
 fn of_limits(facts: &mut Facts, group: &JobGroup) {
-    let operations = [Operation::Read, Operation::Write, Operation::Trim];
-    for (place, operation) in operations.into_iter().enumerate() {
-        let limit = |job: &JobSpec| {
-            let each = job.rate?.per_second[place];
-            (each > 0).then(|| each.saturating_mul(u64::from(job.num_jobs)))
-        };
-        let sum: Option<u64> = group.jobs.iter().map(limit).sum();
-        if let Some(sum) = sum {
+    for operation in DIRECTIONS {
+        if let Some(sum) = rate_limit(group, operation) {
             let name = fact::fio_limit(operation, fact::rate_of::BYTES);
             facts.add(name, sum, "bytes/s");
         }

@@ -6,9 +6,11 @@
 
 mod known;
 
-use known::{FAMILIES, KNOWN, Kind};
+use known::{KNOWN, Kind, instead};
+pub(crate) use known::{is_known, long_instead};
 use raidlab_store::{Observation, Scope, fact};
-use raidlab_units::{line_of, nearest, parse_bytes, parse_duration, plain_words, suggestion};
+use raidlab_tools::fio::canonical_name;
+use raidlab_units::{line_of, parse_bytes, parse_duration, plain_words, suggestion};
 use toml::de::{DeTable, DeValue};
 
 /// A fact that the user gave.
@@ -67,6 +69,16 @@ pub enum FactError {
         /// The subjects that are imported.
         known: Vec<String>,
     },
+    /// The same fact is given in two places.
+    #[error("the fact `{name}` is given twice, by {first}{}", also(.first, .second))]
+    Twice {
+        /// The fact's name in the store's vocabulary.
+        name: String,
+        /// The place where it was given first.
+        first: String,
+        /// The place where it is given again.
+        second: String,
+    },
     /// A name with dots has no quotation marks.
     #[error("a name with dots stands in quotation marks: write `\"{name}\" = ...`")]
     Dotted {
@@ -81,22 +93,19 @@ pub enum FactError {
     },
 }
 
+/// The second of two places in the end of a sentence, where it is another one.
+fn also(first: &str, second: &str) -> String {
+    match first == second {
+        true => String::new(),
+        false => format!(" and by {second}"),
+    }
+}
+
 impl FactError {
     /// The same error at a place of a file.
     pub(crate) fn at(self, place: String) -> Self {
         let error = Box::new(self);
         Self::At { place, error }
-    }
-}
-
-/// The name that may be meant by an unknown one, long or short, or all short names.
-fn instead(name: &str) -> String {
-    let mut names: Vec<&str> = KNOWN.iter().map(|known| known.short).collect();
-    let short = names.len();
-    names.extend(KNOWN.iter().flat_map(known::Known::names));
-    match nearest(name, &names) {
-        Some(_) => suggestion(name, &names),
-        None => suggestion(name, &names[..short]),
     }
 }
 
@@ -143,11 +152,12 @@ impl Given {
         let known = KNOWN
             .iter()
             .find(|known| known.short == name || known.names().any(|one| one == name));
-        let mut families = FAMILIES.split_whitespace();
         let (names, kind) = match known {
             Some(known) => (known.names().map(str::to_owned).collect(), known.kind),
-            None if families.any(|begin| name.len() > begin.len() && name.starts_with(begin)) => {
-                (vec![name.to_owned()], Kind::Text)
+            None if is_known(name) => {
+                let option = name.strip_prefix("fio.option.").map(canonical_name);
+                let name = option.map_or_else(|| name.to_owned(), |own| fact::fio_option(&own));
+                (vec![name], Kind::Text)
             }
             None => {
                 return Err(FactError::Unknown {
@@ -235,6 +245,24 @@ fn convert(value: &str, kind: Kind) -> Option<(String, &'static str)> {
     })
 }
 
+/// Checks that each fact is given once for each subject, on the command line and in a file together.
+///
+/// # Errors
+/// When a fact is given in two places, of which one would count in silence.
+pub fn check_once(given: &[Given]) -> Result<(), FactError> {
+    for (place, one) in given.iter().enumerate() {
+        let is_same = |first: &&Given| first.subject == one.subject && first.names == one.names;
+        if let Some(first) = given[..place].iter().find(is_same) {
+            return Err(FactError::Twice {
+                name: one.names.join("` and `"),
+                first: first.source.clone(),
+                second: one.source.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Reads a file of facts: `ram = "16GiB"`, and facts of one subject in a table with
 /// its name.
 ///
@@ -294,7 +322,7 @@ fn plain(subject: Option<&str>, name: &str, value: &DeValue<'_>) -> Result<Strin
 
 #[cfg(test)]
 mod tests {
-    use super::{Given, KNOWN, how_to_give, read_facts};
+    use super::{Given, KNOWN, check_once, how_to_give, read_facts};
 
     fn values(given: &Given) -> Vec<(String, String)> {
         let all = given.observations("").into_iter();
@@ -315,6 +343,9 @@ mod tests {
             one("disk.sdb.model=WD40EFAX"),
             pair("disk.sdb.model", "WD40EFAX")
         );
+        assert_eq!(one("fio.option.blocksize=4k"), pair("fio.option.bs", "4k"));
+        assert_eq!(one("disk.sdb.queue_depth=32").0, "disk.sdb.queue_depth");
+        assert_eq!(one("sync.active.end=none").0, "sync.active.end");
         for level in ["level=RAID6", "level=6", "level=raid6"] {
             assert_eq!(one(level), pair("array.level", "raid6"));
         }
@@ -354,6 +385,17 @@ mod tests {
         for (text, said) in [
             ("rom=1", "did you mean `ram`?"),
             ("caches.droped=yes", "did you mean `caches.dropped`?"),
+            ("memory.total_byte=1", "did you mean `memory.total_bytes`?"),
+            (
+                "memory.swap_total=1",
+                "did you mean `memory.swap_total_bytes`?",
+            ),
+            ("disk.sdb.modle=x", "did you mean `disk.sdb.model`?"),
+            (
+                "setting.ashift.fuond=12",
+                "did you mean `setting.ashift.found`?",
+            ),
+            ("fio.option.drect=1", "did you mean `fio.option.direct`?"),
             ("banana=1", "known here: ram, direct"),
         ] {
             let unknown = Given::parse(text).expect_err("no such fact");
@@ -372,6 +414,19 @@ mod tests {
         assert_eq!(of_md.count(), 2);
         let places: Vec<&str> = given.iter().map(Given::place).collect();
         assert_eq!(places, ["facts.toml:3", "facts.toml:4", "facts.toml:1"]);
+    }
+
+    #[test]
+    fn a_fact_is_given_once() {
+        let facts = |text| read_facts("f", text).expect("a file of facts");
+        let one = Given::parse("ram=16GiB").expect("a fact");
+        let mut all = facts("direct = true\n[md]\nram = \"1g\"\n");
+        all.push(one);
+        assert!(check_once(&all).is_ok(), "another subject's");
+        all.extend(facts("\"memory.total_bytes\" = \"2g\"\n"));
+        let twice = check_once(&all).expect_err("given twice").to_string();
+        let said = "the fact `memory.total_bytes` is given twice, by --fact and by f:1";
+        assert_eq!(twice, said);
     }
 
     #[test]

@@ -26,7 +26,7 @@ use std::borrow::Cow;
 pub use convert::{observations, rows};
 pub use error::ImportError;
 pub use figures::{Figures, Printed, figures, import_figures, is_figures, read_figures};
-pub use given::{FactError, Given, how_to_give, read_facts, short_facts};
+pub use given::{FactError, Given, check_once, how_to_give, read_facts, short_facts};
 pub use imported::{ImportOptions, Imported, RunHead, load_option};
 
 /// The bench of imported runs.

@@ -109,6 +109,10 @@ impl Raid5d {
                     return None;
                 }
                 Step::Abort => {
+                    // Nobody else may be left to wake for a stripe and end the wait of all.
+                    if std::mem::take(&mut self.sync_thread.is_asleep) {
+                        self.cache.unblock();
+                    }
                     self.walk
                         .conclude(Event::SyncAborted, &mut self.members, out);
                     return None;

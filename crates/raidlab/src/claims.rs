@@ -7,6 +7,7 @@ use raidlab_import::BENCH;
 use raidlab_lab::catalogue;
 use raidlab_lab::claims::{Claims, Judged, Outcome};
 use raidlab_report::{RunData, escaped};
+use raidlab_runs::CLAIMS;
 use raidlab_runs::notes::{STORE, remark};
 use raidlab_store::{AccuracyNote, Measurement, Store};
 use std::fmt::Write;
@@ -33,7 +34,8 @@ pub struct Arguments {
 /// # Errors
 /// When there are no such claims or no such store.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
-    let claims = Claims::load(&arguments.claims)?;
+    let claims = Claims::load(&arguments.claims);
+    let claims = claims.map_err(|error| Failure::from(error).or_help(CLAIMS))?;
     let store = Store::open_existing(&arguments.store)?;
     // The store gives the newest first. Printed numbers of others count where nothing was measured.
     let mut summaries = store.runs()?;

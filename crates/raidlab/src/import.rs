@@ -3,10 +3,11 @@
 use crate::failure::{Failure, Kind};
 use crate::{audit, output, report};
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use raidlab_audit::Audit;
 use raidlab_import::{
-    Given, ImportError, ImportOptions, Imported, figures, file_stem, how_to_give, import_figures,
-    import_file, read_facts, short_facts,
+    Given, ImportError, ImportOptions, Imported, check_once, figures, file_stem, how_to_give,
+    import_figures, import_file, read_facts, short_facts,
 };
 use raidlab_lab::FileKind;
 use raidlab_lab::catalogue::read_file;
@@ -32,11 +33,11 @@ pub struct Arguments {
     files: Vec<PathBuf>,
 
     /// The name of the subject, if the files do not say it.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     subject: Option<String>,
 
     /// The name of the suite, if the files do not say it.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     suite: Option<String>,
 
     /// The machine on which it was measured.
@@ -102,6 +103,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
             return Err(Failure::words(Kind::Usage, words).help("import them one after the other"));
         }
     }
+    refuse_twice(&arguments.files)?;
     let facts = given(arguments)?;
     let mut whole: Option<Imported> = None;
     for path in &arguments.files {
@@ -169,7 +171,22 @@ fn given(arguments: &Arguments) -> Result<Vec<Given>, Failure> {
         let own = read_facts(&visible_path(path), &text);
         facts.extend(own.map_err(|error| Failure::input(error).help(FACTS))?);
     }
+    check_once(&facts).map_err(|error| {
+        Failure::usage(error)
+            .help("leave one out; facts of one subject stand below [NAME] in a file")
+    })?;
     Ok(facts)
+}
+
+/// Refuses a file that is named twice, as its results would count as repetitions of each other.
+fn refuse_twice(files: &[PathBuf]) -> Result<(), Failure> {
+    let mut known = BTreeSet::new();
+    let is_known = |path: &&PathBuf| !known.insert(path.canonicalize().unwrap_or((*path).clone()));
+    let Some(twice) = files.iter().find(is_known) else {
+        return Ok(());
+    };
+    let words = format!("{} is named twice", visible_path(twice));
+    Err(Failure::words(Kind::Usage, words).help("name each file once"))
 }
 
 /// Lists the rules that could not be judged, by the facts that they want; those that can be given

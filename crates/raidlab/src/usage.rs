@@ -123,6 +123,9 @@ fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
     }
 }
 
+/// The words that people take for options that choose a bench.
+const BENCHES: [&str; 6] = ["backend", "bench", "host", "kernel", "model", "real"];
+
 /// The command that the words before the mistake lead to.
 struct Place<'a> {
     root: &'a Command,
@@ -223,6 +226,14 @@ impl<'a> Place<'a> {
         };
         let known: Vec<String> = longs(self.command).collect();
         let wrong = format!("{} has no option `--{option}`", self.quoted());
+        let chooses_bench = known.iter().any(|name| name == "--on");
+        if chooses_bench && BENCHES.contains(&option) {
+            let help = "`--on model`, `--on kernel` or `--on host` says where it runs";
+            return (wrong, help.to_owned());
+        }
+        if let Some(whole) = known.iter().find(|name| name.starts_with(word)) {
+            return (format!("{wrong}; did you mean `{whole}`?"), self.help());
+        }
         let elsewhere: Vec<String> = self
             .root
             .get_subcommands()

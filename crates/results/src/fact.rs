@@ -16,6 +16,9 @@
 //! cell (all parts). The constants below are grouped by it.
 
 pub mod disk_property;
+mod names;
+
+pub use names::{is_known, like};
 
 use crate::Operation;
 

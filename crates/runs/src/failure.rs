@@ -14,8 +14,9 @@ use raidlab_store::text::visible_lines;
 use raidlab_store::{ExportError, ParquetError, Store, StoreError};
 use raidlab_uml::CacheError;
 use raidlab_units::{cannot, in_one_line, reasons};
-pub use remedy::SUBJECTS;
-use remedy::{help_with, instead, instead_of_path, listing, store_in_place_of_run};
+pub(crate) use remedy::listing;
+pub use remedy::{CLAIMS, SUBJECTS};
+use remedy::{help_with, instead, instead_of_disk, instead_of_path, store_in_place_of_run};
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -237,6 +238,16 @@ impl From<LoadPresetError> for Failure {
         if let LoadPresetError::Unknown { what, name, .. } = &error {
             let help = instead(name, listing(what));
             return Self::new(Kind::Usage, error).help(help);
+        }
+        let real = match &error {
+            LoadPresetError::File(error) => match &**error {
+                LoadError::Read(error) => instead_of_disk(&error.path),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(help) = real {
+            return Self::new(Kind::Input, error).help(help);
         }
         let failure = match error {
             LoadPresetError::File(error) => Self::from(*error),

@@ -218,13 +218,13 @@ fn entries(task: &Task) -> Result<Vec<MachineEntry>, Failure> {
 }
 
 fn read_machines(files: &Files, path: &Path) -> Result<Vec<MachineEntry>, Failure> {
+    let fields =
+        "a machine has `destination` and `disks`, and may have `name`, `ssh` and `elevate`";
     raidlab_bench_host::read_machines(files, path).map_err(|error| match error {
-        MachineFileError::Load(error) => error.into(),
+        MachineFileError::Load(error) => Failure::from(error).or_help(fields),
         twice @ MachineFileError::Twice { .. } => Failure::new(Kind::Input, twice)
             .help("`name = \"...\"` tells machines behind one address apart"),
-        wrong @ MachineFileError::Wrong { .. } => Failure::new(Kind::Input, wrong).help(
-            "a machine has `destination` and `disks`, and may have `name`, `ssh` and `elevate`",
-        ),
+        wrong @ MachineFileError::Wrong { .. } => Failure::new(Kind::Input, wrong).help(fields),
     })
 }
 

@@ -34,7 +34,7 @@ pub mod values;
 
 pub use asked::{Asked, DEFAULT_SEED, Here, HostAsked, KernelAsked, On, Typed};
 pub use explain::{ExplainedJob, explain};
-pub use failure::{Failure, Kind, SUBJECTS, open_store};
+pub use failure::{CLAIMS, Failure, Kind, SUBJECTS, open_store};
 pub use front::{Front, KeepError, Watcher};
 pub use keeper::new_run;
 pub use kept::{go_on, see};

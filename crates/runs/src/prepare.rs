@@ -1,7 +1,7 @@
 //! From arguments to experiments: which suite, subjects, disks and fits.
 
 use crate::asked::{ALL_FITS, Asked, On};
-use crate::failure::{Failure, Kind, SUBJECTS};
+use crate::failure::{Failure, Kind, SUBJECTS, listing};
 use crate::notes::remark;
 use crate::prepared::{Prepared, on_options, what_is_missing};
 use crate::task::Task;
@@ -125,7 +125,8 @@ fn choose_host(
     let Some(name) = &asked.model_host else {
         return Ok(None);
     };
-    let host = catalogue::host(files, name)?;
+    let host = catalogue::host(files, name)
+        .map_err(|error| Failure::from(error).or_help(listing("host")))?;
     for subject in subjects {
         subject.move_to(&host);
     }

@@ -3,10 +3,13 @@
 //! serde speaks of fields, variants and Rust's types: `unknown field`, `expected u32`. Whoever writes
 //! a file is told in all files alike which name is near, and what to write.
 
-/// Returns the known name that is nearest to a name, if one is near enough to be meant.
+/// Returns the known name that is nearest to a name, if one is near enough to be meant. Capital
+/// letters make no difference: a disk's name is typed as it stands on the disk.
 pub fn nearest<'a, K: AsRef<str>>(name: &str, known: &'a [K]) -> Option<&'a str> {
     let all = known.iter().map(AsRef::as_ref);
-    let all = all.map(|known| (strsim::damerau_levenshtein(name, known), known));
+    let name = name.to_lowercase();
+    let distance = |known: &str| strsim::damerau_levenshtein(&name, &known.to_lowercase());
+    let all = all.map(|known| (distance(known), known));
     all.min()
         .filter(|(distance, known)| *distance <= 1 + known.len() / 4)
         .map(|(_, known)| known)

@@ -9,7 +9,7 @@ use crate::devices::{
 };
 use crate::finding::Ruling;
 use crate::rule::Check;
-use crate::rules::fio::{OffsetsSeed, offsets_seed};
+use crate::rules::fio::{DRAWS, OffsetsSeed, offsets_seed};
 use raidlab_store::Severity::{Fatal, Note, Warning};
 use raidlab_store::{Measurement, fact};
 use raidlab_units::Bytes;
@@ -383,7 +383,8 @@ fn same_sequence(case: &Case<'_>, ruling: &mut Ruling) {
         if !cached {
             continue;
         }
-        let key = [
+        let drawn = DRAWS.map(|name| option(name).unwrap_or_default());
+        let key: Vec<String> = [
             row.host.as_str(),
             &row.subject,
             &row.filesystem,
@@ -394,8 +395,10 @@ fn same_sequence(case: &Case<'_>, ruling: &mut Ruling) {
             range.unwrap_or_default(),
             seed,
         ]
+        .into_iter()
+        .chain(drawn)
         .map(str::to_owned)
-        .to_vec();
+        .collect();
         match seen.iter().find(|(known, _)| *known == key) {
             Some((_, first)) if first.sequence != row.sequence => {
                 let text = format!("job {} read the same blocks in the same order", first.job);

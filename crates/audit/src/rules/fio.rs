@@ -222,6 +222,20 @@ fn same_seed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<
     Some(())
 }
 
+/// The options of fio that change which blocks a random job draws with the same seed, beside its
+/// pattern and its sizes.
+pub(super) const DRAWS: [&str; 9] = [
+    "random_distribution",
+    "percentage_random",
+    "random_generator",
+    "norandommap",
+    "bssplit",
+    "bsrange",
+    "blockalign",
+    "rw_sequencer",
+    "zonemode",
+];
+
 /// An earlier job on the same subject that asked for the same random blocks.
 fn same_job_before<'a>(case: &Case<'a>, row: &Measurement) -> Option<&'a Measurement> {
     let whose = |one: &Measurement| {
@@ -235,7 +249,10 @@ fn same_job_before<'a>(case: &Case<'a>, row: &Measurement) -> Option<&'a Measure
             "rwmixread",
         ];
         let option = |name| option_of(case, one, name);
-        let options = options.map(|name| option(name).map(str::to_owned));
+        let options = options.into_iter().chain(DRAWS);
+        let options: Vec<Option<String>> = options
+            .map(|name| option(name).map(str::to_owned))
+            .collect();
         let offset = case.text(one, fact::JOB_OFFSET_BYTES).map(str::to_owned);
         (
             options,

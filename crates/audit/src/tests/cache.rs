@@ -111,6 +111,12 @@ fn data_set() -> Vec<Pair> {
         pair("C9", Warning, deduplicated("on"), deduplicated("off")),
         pair("C11", Warning, ladder("0"), ladder("1048576")),
         pair("C11", Warning, seeded("fio 3.33"), seeded("fio 3.35")),
+        pair(
+            "C11",
+            Warning,
+            ladder("0"),
+            ladder("0").cell_fact(1, &fact::fio_option("bssplit"), "4k/50:64k/50", ""),
+        ),
     ]
 }
 

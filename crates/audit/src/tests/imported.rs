@@ -141,6 +141,12 @@ pub(super) fn pairs() -> Vec<Pair> {
         ),
         pair("T2", Warning, libaio("0"), libaio("1")),
         pair("T4", Note, twice("iodepth", "1"), twice("iodepth", "4")),
+        pair(
+            "T4",
+            Note,
+            twice("random_distribution", "1"),
+            twice("random_distribution", "zipf:1.2"),
+        ),
         pair("T19", Warning, based("1000"), based("1024")),
         pair("T19", Note, printed("95367432"), printed("100000000")),
         pair("T29", Warning, beside_writes(9_000), beside_writes(40)),

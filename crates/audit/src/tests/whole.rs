@@ -466,3 +466,33 @@ proptest! {
         }
     }
 }
+
+/// A share of a rate says no more than the rates that it was made from.
+#[test]
+fn a_share_of_a_struck_rate_is_struck_too() {
+    let rated = |sequence: u32, iops| Measurement {
+        sequence,
+        job: format!("j{sequence}"),
+        ..random(Read, iops)
+    };
+    let kept = Measurement {
+        sequence: 9,
+        job: "j2".to_owned(),
+        part: "j2 read".to_owned(),
+        job_title: "job j2, against job j1 without a sync".to_owned(),
+        kept_percent: Some(50.0),
+        ..row(Operation::Kept)
+    };
+    for (before, beside, is_struck) in [
+        (170.0, 85.0, false),
+        (170.0, 90_000.0, true),
+        (90_000.0, 85.0, true),
+    ] {
+        let lab = Lab::mirror([rated(1, before), rated(2, beside), kept.clone()]);
+        let found = lab.audit().findings;
+        let fatal = found.iter().filter(|one| one.severity == Severity::Fatal);
+        let of_kept = fatal.filter(|one| one.covers(&kept)).count();
+        assert_eq!(of_kept > 0, is_struck, "{before} {beside}: {found:#?}");
+        assert!(found.is_sorted_by_key(|one| crate::rules().position(|rule| rule.id == one.rule)));
+    }
+}

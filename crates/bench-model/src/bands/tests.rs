@@ -119,3 +119,29 @@ fn other_tools_are_told_by_their_operations() {
     assert_eq!(of(Operation::Rewrite), Load::Streams);
     assert_eq!(of(Operation::CreateRandom), Load::Mixed);
 }
+
+/// No disk is so fast that a job goes beyond its own limit.
+#[test]
+fn a_band_ends_where_the_job_s_own_limit_is() {
+    let disks = unfitted(&["ssd950pro"]);
+    let high = |options: &str, iops: f64| {
+        let row = Measurement {
+            iops,
+            bytes_per_second: iops * 4096.0,
+            ..row(Operation::Read, 100, 0, 1)
+        };
+        let band = disks.band(&work(options), &row).expect("no fit");
+        assert!(band.low < 1.0);
+        iops * band.high
+    };
+    let random = "--rw=randread --bs=4k --size=1g";
+    let free = high(random, 40.0);
+    assert!(free > 60.0, "{free}");
+    let rated = format!("{random} --rate_iops=25 --numjobs=2");
+    let thinking = format!("{random} --thinktime=40ms --thinktime_blocks=2");
+    for limited in [rated, thinking] {
+        assert!((high(&limited, 40.0) - 50.0).abs() < 1e-6, "{limited}");
+        // What is as fast as its limit, or a request faster, stays as it is.
+        assert_eq!(high(&limited, 51.0), 51.0, "{limited}");
+    }
+}

@@ -171,3 +171,41 @@ fn every_finding_in_the_model_s_suites_has_been_looked_at() {
         .collect();
     assert!(gone.is_empty(), "no longer found: {gone:#?}");
 }
+
+/// Options that the model obeys are among what it tells the audit: which blocks are drawn, and that
+/// a job ends when the depth for its latency is found.
+#[test]
+fn the_audit_knows_what_draws_blocks_and_what_ends_a_job() {
+    let job = |name: &str, words: &str| {
+        format!(
+            "[[step]]\njob = \"{name}\"\ntitle = \"{name}\"\nclass = \"reads\"\nfio = \"--rw=randread \
+             --bs=4k --iodepth=16 --time_based --direct=1 --norandommap {words}\"\n"
+        )
+    };
+    let head = "schema = 1\nname = \"told\"\ntitle = \"Told\"\ndescription = \"Reads.\"\n\
+                source = \"our own\"\ndisks = [\"wd4000fyyz\", \"wd4000fyyz\"]\n\
+                subjects = [\"md-raid1-clean\"]\n";
+    let target = "--latency_target=500ms --latency_window=500ms --latency_percentile=90";
+    let jobs = [
+        job("uniform", "--runtime=3"),
+        job("zipf", "--runtime=3 --random_distribution=zipf:1.2"),
+        job("pareto", "--runtime=3 --random_distribution=pareto:0.2"),
+        job(
+            "target",
+            &format!("--runtime=6 --randseed=1 --randrepeat=0 {target}"),
+        ),
+    ];
+    let suite = Suite::parse(
+        "told.toml",
+        &format!("{head}{}", jobs.concat()),
+        Path::new(""),
+    );
+    let (rows, found) = judge(&suite.expect("a suite"));
+    let last = rows.iter().find(|row| row.job == "target").expect("a row");
+    assert!(last.runtime_ns < 5_000_000_000, "{last:?}");
+    let rules: Vec<_> = found.keys().map(|(_, rule, ..)| rule.as_str()).collect();
+    assert!(
+        !rules.contains(&"T4") && !rules.contains(&"T6"),
+        "{found:?}"
+    );
+}

@@ -3,6 +3,7 @@
 use super::commands;
 use super::schema::{Cell, Claim, Document, Facts, Job, Output, Subject};
 use crate::convert::{observations, rows};
+use crate::given::{is_known, long_instead};
 use crate::imported::{ImportOptions, Imported, RunHead};
 use crate::{BENCH, ImportError};
 use raidlab_store::{
@@ -23,6 +24,7 @@ pub(super) fn build(
         options,
     };
     builder.check_names()?;
+    builder.check_facts()?;
     let mut cells = Vec::new();
     let mut records = Records::default();
     for subject in &document.subject {
@@ -110,6 +112,28 @@ impl Builder<'_> {
             }
             if !document.job.iter().any(|known| known.name == job) {
                 return Err(self.wrong(place, "no such job"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that somebody may read each fact. A file of figures has long names alone.
+    fn check_facts(&self) -> Result<(), ImportError> {
+        let document = self.document;
+        let subjects = document.subject.iter();
+        let jobs = document.job.iter();
+        let outputs = document.output.iter();
+        let all = std::iter::once(("facts".to_owned(), &document.facts))
+            .chain(subjects.map(|one| (format!("subject {}, facts", one.name), &one.facts)))
+            .chain(jobs.map(|one| (format!("job {}, facts", one.name), &one.facts)))
+            .chain(outputs.map(|one| {
+                let place = format!("output of subject {}, job {}, facts", one.subject, one.job);
+                (place, &one.facts)
+            }));
+        for (place, facts) in all {
+            if let Some(name) = facts.keys().find(|name| !is_known(name)) {
+                let problem = format!("there is no fact `{name}`; {}", long_instead(name));
+                return Err(self.wrong(place, problem));
             }
         }
         Ok(())

@@ -245,6 +245,22 @@ fn errors_name_file_place_and_problem() {
         text.contains("line 2") && text.contains("schema 2 is not known"),
         "{text}"
     );
+    for (facts, said) in [
+        (
+            "\"memory.total_byte\" = \"1\"",
+            "did you mean `memory.total_bytes`?",
+        ),
+        (
+            "ram = \"1GiB\"",
+            "there is no fact `ram`; write `memory.total_bytes`",
+        ),
+    ] {
+        let text = error(&format!("{head}[facts]\n{facts}\n"));
+        assert!(
+            text.contains("`mine.toml`: facts: ") && text.contains(said),
+            "{text}"
+        );
+    }
     let unknown = import_figures("nobody", &ImportOptions::default()).expect_err("no such figures");
     assert!(unknown.to_string().contains("unequal-2008"));
 }

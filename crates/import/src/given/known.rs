@@ -1,6 +1,9 @@
-//! The facts that have short names, and the prefixes of names in families.
+//! The facts that have short names, and the names that facts may have.
 
-use raidlab_units::table;
+use raidlab_inventory::environment::{self, NAMES};
+use raidlab_store::fact;
+use raidlab_tools::fio::fio_options;
+use raidlab_units::{nearest, suggestion, table};
 use std::sync::LazyLock;
 
 /// The kind of a fact's value.
@@ -92,23 +95,67 @@ pub(super) static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| {
     })
 });
 
-/// The prefixes of names that come in families: of devices, members, options.
-pub(super) const FAMILIES: &str = "arc. array. cpu. filesystem. job. os. disk. member. setting. \
-    version. option. fio.option. dd.operand. memory. claim.";
+/// Whether somebody may read a fact of this name, which is a long one.
+pub(crate) fn is_known(name: &str) -> bool {
+    match name.strip_prefix("fio.option.") {
+        Some(option) => options().any(|known| known == option),
+        None => fact::is_known(name) || environment::known(name).is_some(),
+    }
+}
+
+/// The names of fio's options, in all their spellings.
+fn options() -> impl Iterator<Item = &'static str> {
+    fio_options().into_iter().flat_map(|option| option.names)
+}
+
+/// What may be meant by a name that no fact has: one near it, long or short, or all short names.
+pub(super) fn instead(name: &str) -> String {
+    let short: Vec<&str> = KNOWN.iter().map(|known| known.short).collect();
+    let mut names = long_names_like(name);
+    names.extend(short.iter().map(|&short| short.to_owned()));
+    match nearest(name, &names) {
+        Some(_) => suggestion(name, &names),
+        None => suggestion(name, &short),
+    }
+}
+
+/// What may be meant by a name that no fact has, where facts have their long names: that of a short
+/// one, or one near it.
+pub(crate) fn long_instead(name: &str) -> String {
+    match KNOWN.iter().find(|known| known.short == name) {
+        Some(known) => {
+            let names: Vec<&str> = known.names().collect();
+            format!("write `{}`", names.join("` or `"))
+        }
+        None => {
+            let names = long_names_like(name);
+            match nearest(name, &names) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "docs/reference/import.md names the usual ones".to_owned(),
+            }
+        }
+    }
+}
+
+/// The long names of facts of which this one may be a misspelling.
+fn long_names_like(name: &str) -> Vec<String> {
+    let inventory = NAMES.iter().map(|known| known.name.to_owned());
+    let like = fact::like(name).filter(|known| known != name);
+    let mut names: Vec<String> = inventory.chain(like).collect();
+    if name.starts_with("fio.option.") {
+        names.extend(options().map(fact::fio_option));
+    }
+    names
+}
 
 #[cfg(test)]
 mod tests {
-    use super::{FAMILIES, KNOWN};
+    use super::{KNOWN, is_known};
 
     #[test]
     fn each_name_of_the_table_is_a_fact_that_somebody_reads() {
-        let vocabulary = include_str!("../../../results/src/fact.rs");
         for name in KNOWN.iter().flat_map(super::Known::names) {
-            let of_many = FAMILIES
-                .split_whitespace()
-                .any(|begin| name.starts_with(begin));
-            let one = vocabulary.contains(&format!(" = \"{name}\";"));
-            assert!(of_many || one, "{name}");
+            assert!(is_known(name), "{name}");
         }
     }
 }

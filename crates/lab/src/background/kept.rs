@@ -2,7 +2,8 @@
 //!
 //! A job during which a sync ran from start to end is compared with the same job without one: equal
 //! in all but name, seed and run time. Of several the nearest before it is used, or without one the
-//! first after it; one on a whole array is preferred to one on a degraded array.
+//! first after it; one on a whole array is preferred to one on a degraded array, with which a job
+//! beside a resync or check of a whole array is not compared.
 
 use super::template;
 use crate::experiment::{Experiment, PlannedJob};
@@ -29,7 +30,9 @@ pub(crate) fn kept(experiment: &Experiment, bench: &str, rows: &[Measurement]) -
             let alike = rows.iter().filter(|other| {
                 let undisturbed =
                     other.sync_percent_start.is_none() && other.sync_percent_end.is_none();
+                let is_like = is_degraded(row) || !is_degraded(other);
                 undisturbed
+                    && is_like
                     && (other.op, &other.part) == (row.op, &row.part)
                     && other.value() > 0.0
                     && job_of(other).is_some_and(|other| is_same(job, other))
@@ -37,7 +40,7 @@ pub(crate) fn kept(experiment: &Experiment, bench: &str, rows: &[Measurement]) -
             let other = alike.min_by_key(|other| {
                 let is_later = other.sequence > row.sequence;
                 let distance = other.sequence.abs_diff(row.sequence);
-                (other.array_state_start.contains('_'), is_later, distance)
+                (is_degraded(other), is_later, distance)
             })?;
             Some(Measurement {
                 op: Operation::Kept,
@@ -62,6 +65,11 @@ pub(crate) fn kept(experiment: &Experiment, bench: &str, rows: &[Measurement]) -
             })
         })
         .collect()
+}
+
+/// Whether a member was missing when the row's job began.
+fn is_degraded(row: &Measurement) -> bool {
+    row.array_state_start.contains('_')
 }
 
 /// Whether two jobs do the same work.

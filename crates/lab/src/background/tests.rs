@@ -409,6 +409,10 @@ fn what_a_job_keeps_is_told_against_its_like() {
           without a sync)"
         ]
     );
+    // A job beside a check of the whole array is not held against a degraded array.
+    let degraded = std::mem::replace(&mut rows[2].array_state_start, "[UU]".to_owned());
+    assert_eq!(words(&rows), [""; 0]);
+    rows[2].array_state_start = degraded;
     // What ran beside the sync's end only in part says nothing of it.
     rows[2].sync_percent_end = None;
     assert!(words(&rows).is_empty());

@@ -288,6 +288,36 @@ fn a_block_that_was_refused_is_written_again() {
     assert_eq!(bench.take_sent(), [(0, Read, 0, 8), (0, Write, 0, 8)]);
 }
 
+/// The sync's thread sleeps for a stripe of a full cache when a member is lost.
+#[test]
+fn a_sync_that_ends_in_its_sleep_blocks_neither_jobs_nor_the_recovery() {
+    for recovers in [false, true] {
+        let mut bench = raid5(8);
+        let request = SyncRequest {
+            action: SyncAction::Check,
+            ranges: None,
+        };
+        bench.array.begin_sync(request, &mut bench.out);
+        bench.array.tick(bench.now, &mut bench.out);
+        bench.settle();
+        assert!(bench.fail(1));
+        bench.run();
+        assert_eq!(bench.array.sync_status(), None);
+        if recovers {
+            bench.replace(1);
+        } else {
+            bench.submit(Read, 0, 8);
+            bench.submit(Write, 0, 8);
+        }
+        bench.run();
+        assert!(bench.open.is_empty() && bench.array.is_idle());
+        assert_eq!(
+            bench.array.members.in_sync().len(),
+            if recovers { 4 } else { 3 }
+        );
+    }
+}
+
 /// Linux 6.12 drivers/md/md.c, `md_do_sync`: after a sixteenth of the members no stripe begins
 /// until none is in work.
 #[test]

@@ -19,6 +19,11 @@ const MISTAKES: &[(&str, &str)] = &[
     ("a job file that is not there", "run none.fio"),
     ("a subject misspelt", "run quick --subject md-riad1"),
     ("a disk misspelt", "run quick --disk wd4000fyzy"),
+    ("a disk in capital letters", "run quick --disk WD4000FYYZ"),
+    (
+        "a subject in capital letters",
+        "run quick --subject MD-RAID1",
+    ),
     ("a parameter set misspelt", "run short.toml --fit stict"),
     (
         "two disks too few",
@@ -97,6 +102,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ("two suites", "run quick md-levels"),
     ("an option of fio's", "run quick --iodepth 4"),
     ("an option misspelt", "run quick --subjects md"),
+    ("an option for the bench", "run quick --bench kernel"),
+    ("the beginning of an option", "report --json"),
     ("an option that no command has", "run quick -v"),
     ("an option of another command", "resume latest --seed 3"),
     ("an option without its value", "run quick --seed"),
@@ -128,7 +135,30 @@ const MISTAKES: &[(&str, &str)] = &[
         "a fact misspelt in a file",
         "import notes --facts facts.toml",
     ),
+    (
+        "a fact given twice",
+        "import gmirror-md-2010 --fact ram=16GiB --fact ram=8GiB",
+    ),
+    (
+        "figures named twice",
+        "import gmirror-md-2010 gmirror-md-2010",
+    ),
+    ("a subject without a name", "import notes --subject ''"),
     ("a folder of facts", "import notes --facts folder"),
+    ("a device of facts", "import notes --facts /dev/none"),
+    (
+        "a fact of a disk misspelt",
+        "import notes --fact disk.sdb.modle=WD40EFAX",
+    ),
+    ("claims that are not there", "claims ./none.toml"),
+    (
+        "machines that are not there",
+        "run quick --on host --machine-file none.toml",
+    ),
+    (
+        "a host that is not there",
+        "run quick --model-host ./none.toml",
+    ),
     ("a folder of a simulation's parts", "simulate --merge parts"),
     ("a folder without parts", "simulate --merge folder"),
     ("a device as a part", "simulate --merge /dev/null"),

@@ -62,3 +62,37 @@ pub const UNCORRECTABLE_SECTORS: &str = "smart.uncorrectable_sectors";
 pub const CHECKSUM_ERRORS: &str = "smart.checksum_errors";
 /// NVMe: errors of the medium.
 pub const MEDIA_ERRORS: &str = "smart.media_errors";
+
+/// All properties.
+pub(super) const ALL: &[&str] = &[
+    MODEL,
+    SERIAL,
+    FIRMWARE,
+    SIZE_BYTES,
+    LOGICAL_SECTOR_BYTES,
+    PHYSICAL_SECTOR_BYTES,
+    START_SECTOR,
+    ALIGNMENT_OFFSET,
+    ROTATIONAL,
+    TRANSPORT,
+    LINK_SPEED,
+    WRITE_CACHE,
+    FITTED,
+    STATE,
+    SCHEDULER,
+    WRITE_THROTTLING_MICROSECONDS,
+    READ_AHEAD_BYTES,
+    CHANNEL,
+    CHANNEL_USB,
+    CHANNEL_BYTES_PER_SECOND,
+    SEQUENTIAL_BYTES_PER_SECOND,
+    PARENT,
+    BACKING_FILE,
+    STALE_SIGNATURES,
+    TEMPERATURE_CELSIUS,
+    REALLOCATED_SECTORS,
+    PENDING_SECTORS,
+    UNCORRECTABLE_SECTORS,
+    CHECKSUM_ERRORS,
+    MEDIA_ERRORS,
+];

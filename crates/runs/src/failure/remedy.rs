@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 pub const SUBJECTS: &str =
     "`raidlab subjects` lists the subjects; `raidlab subjects md --toml` prints a complete one";
 
+/// The remedy where claims cannot be loaded.
+pub const CLAIMS: &str = "docs/reference/figures.md says what such a file has";
+
 /// The remedy for a name that is not known, or a path that leads nowhere.
 ///
 /// A name with a `/` in it, or ending in `.toml`, is a path; people forget that.
@@ -79,14 +82,14 @@ fn file_of(name: &str) -> String {
 }
 
 /// The command that lists things of a kind.
-pub(super) fn listing(what: &str) -> &'static str {
+pub(crate) fn listing(what: &str) -> &'static str {
     match what {
         "suite" => "`raidlab suites` lists the suites",
         "subject" => "`raidlab subjects` lists the subjects",
         "host" => "`raidlab subjects --hosts` lists the hosts",
         "disk preset" => "`raidlab disks` lists the presets",
         "processor" => "`raidlab processors` lists the processors",
-        _ => "docs/reference/figures.md says what such a file has",
+        _ => CLAIMS,
     }
 }
 
@@ -134,10 +137,15 @@ pub(super) fn instead_of_path(path: &Path) -> Option<String> {
     if text.contains("://") {
         return Some("files are read from this machine: download it first".to_owned());
     }
-    let device = text.starts_with("/dev/");
-    device.then(|| {
-        format!("for a real disk: `--on host --disk {text}`; modelled ones: `raidlab disks`")
-    })
+    None
+}
+
+/// The remedy for a real disk in the place of the file of a modelled one.
+pub(super) fn instead_of_disk(path: &Path) -> Option<String> {
+    let text = path.to_str().filter(|text| text.starts_with("/dev/"))?;
+    let words =
+        format!("for a real disk: `--on host --disk {text}`; modelled ones: `raidlab disks`");
+    Some(words)
 }
 
 /// The remedy where a store is named in the place of one of its runs.

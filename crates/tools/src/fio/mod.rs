@@ -17,8 +17,8 @@ mod under_way;
 pub use json::parse as parse_json;
 pub use options::{asked_options, check_options};
 use raidlab_units::distinct;
-pub use raidlab_workload::canonical_name;
 use raidlab_workload::shapes_load;
+pub use raidlab_workload::{canonical_name, fio_options};
 pub use terse::parse as parse_terse;
 
 use crate::asked::{AskedOption, Difference};

@@ -243,11 +243,13 @@ const TIMES: &[&str] = &[
 ];
 
 /// The option whose name is most like `name`, if any is close: at most one
-/// third of the letters (or one) may be wrong, missing or swapped.
+/// third of the letters (or one) may be wrong, missing or swapped. Capital letters make no
+/// difference.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
     let limit = (name.chars().count() / 3).max(1);
     names()
-        .map(|known| (strsim::damerau_levenshtein(name, known), known))
+        .map(|known| (strsim::damerau_levenshtein(&name, known), known))
         .filter(|&(distance, _)| distance <= limit)
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, known)| known)
@@ -303,6 +305,7 @@ mod tests {
             ("rwmixraed", Some("rwmixread")),
             ("block_size", Some("blocksize")),
             ("iodpeth", Some("iodepth")),
+            ("IODEPTH", Some("iodepth")),
             ("zzzzzzzz", None),
         ];
         for (name, expected) in cases {
