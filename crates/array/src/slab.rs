@@ -123,6 +123,14 @@ impl<T: Copy> Slab<T> {
             .filter(|entry| entry.generation & 1 == 1)
             .map(|entry| &entry.value)
     }
+
+    /// Returns the live values to be changed, by index.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.entries
+            .iter_mut()
+            .filter(|entry| entry.generation & 1 == 1)
+            .map(|entry| &mut entry.value)
+    }
 }
 
 #[cfg(test)]

@@ -26,7 +26,8 @@
 //!   rests. So a leap is at most as long as the wait has been so far, and so is one over a sync
 //!   that grows and does not reach the disks' own pace. The pace is taken to change on as it did
 //!   between the last two samples. The sample behind a leap shows what it changed by in truth, and
-//!   the next leap is longer or shorter by what the last one lacked or had too much.
+//!   the next leap is longer or shorter by what the last one lacked or had too much. Where a sync
+//!   passes over parts, samples differ by chance, and nothing is expected to change.
 //! * Others are *held back*: md's throttle lets a sync go at full speed up to its maximum, and
 //!   then sleeps for half a second, so that the maximum holds over half a minute. Samples of
 //!   them are a minute long. They are leaped over in sectors, as the throttle counts them,
@@ -303,7 +304,8 @@ impl Machine {
             if self.drain(None, end, watch)? && self.now < end {
                 let longest = self.longest_leap_of(gait, keeps_up, self.now - began);
                 let time = longest.min(end - self.now);
-                if let (Gait::Growing(_) | Gait::Rhythmic(_), false) = (gait, keeps_up) {
+                let may_change = matches!(gait, Gait::Growing(_) | Gait::Rhythmic(_));
+                if may_change && !keeps_up && way.is_whole() {
                     sampled.expect(before, time);
                 }
                 self.leap_recovery(time, &mut sampled, gait);

@@ -40,6 +40,11 @@ impl MemberVerbs for Array {
     }
 
     fn member_arrived(&mut self, slot: Slot, out: &mut Outputs) {
+        // What the slot's former member was sent or has taken, the new one was not and has not.
+        for piece in self.pieces.iter_mut().chain(&mut self.unanswered) {
+            piece.asked = piece.asked.without(slot);
+            piece.succeeded = piece.succeeded.without(slot);
+        }
         self.policy.member_added(slot);
         self.mended();
         self.recovery.walk.is_held = false;

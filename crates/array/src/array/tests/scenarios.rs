@@ -191,3 +191,21 @@ fn configurations_that_cannot_work_are_refused() {
     an array needs at least one sector
     ");
 }
+
+/// Found by seed 440000603283: the member that had the flush was followed by one in the same slot,
+/// which counted as one that had it, too, and so nobody was left to take it.
+#[test]
+fn a_flush_goes_to_the_member_that_followed_the_one_it_was_sent_to() {
+    let mut story = mirror(2);
+    let flushes = story.submit(1, Operation::Flush, 0, 0);
+    assert_eq!(story.complete(&flushes[0]), []);
+    story.fail(1).expect("another one is in sync");
+    let copies = story.replace(1);
+    story.drain(copies);
+    assert_eq!(story.array.health(), "[UU]");
+    story.fail(0).expect("slot 1 is in sync again");
+    let again = story.complete(&flushes[1]);
+    assert_eq!(Story::sent(&again), [(1, Operation::Flush, 0, 0)]);
+    story.drain(again);
+    assert_eq!(story.finished(), [(1, Ok(()))]);
+}
