@@ -47,6 +47,7 @@ const READ_64: &str = "--rw=randread --iodepth=64 --numjobs=64";
 const ONE_WRITER: &str = "--rw=randwrite --iodepth=64 --numjobs=1";
 /// The options of a job over the whole array, for so long that bits are set and cleared again.
 const WHOLE: &str = "--rw=randwrite --bs=4k --norandommap --ioengine=psync --runtime=20";
+/// The ramp in which the bits of a bitmap are set, or all stripes of a cache are in use once.
 const RAMP: &str = " --ramp_time=500ms";
 const STREAM: &str = "--rw=write --bs=1m --iodepth=32 --numjobs=1 --size=50g";
 

@@ -63,7 +63,7 @@ pub const CHECKSUM_ERRORS: &str = "smart.checksum_errors";
 /// NVMe: errors of the medium.
 pub const MEDIA_ERRORS: &str = "smart.media_errors";
 
-/// All properties.
+/// All properties of disks that the vocabulary has.
 pub(super) const ALL: &[&str] = &[
     MODEL,
     SERIAL,

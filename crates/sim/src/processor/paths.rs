@@ -52,8 +52,8 @@ pub struct OldLocks {
     /// and when it leaves it: before 6.11.
     pub overlap: bool,
     /// Whether RAID 5 with a bitmap counts each block of a write, and not the write as a whole:
-    /// before 6.14 (commit cd5fc6533818; drivers/md/raid5.c, `__add_stripe_bio` and
-    /// `handle_stripe_clean_event`).
+    /// before 6.14 (drivers/md/raid5.c, `__add_stripe_bio` and `handle_stripe_clean_event`, until
+    /// commit cd5fc6533818).
     pub block_counts: bool,
 }
 
@@ -140,8 +140,8 @@ impl ArrayPaths {
         }
     }
 
-    /// Adds the parts that the submitting thread passes before the array takes a request of `count`
-    /// sectors.
+    /// Adds the parts that the submitting thread passes before the array takes a request of so many
+    /// sectors, given as `count`.
     pub(super) fn before(
         &self,
         operation: Operation,

@@ -243,8 +243,8 @@ const TIMES: &[&str] = &[
 ];
 
 /// The option whose name is most like `name`, if any is close: at most one
-/// third of the letters (or one) may be wrong, missing or swapped. Capital letters make no
-/// difference.
+/// third of the letters (or one) may be wrong, missing or swapped. Capital letters count as
+/// small ones.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     let limit = (name.chars().count() / 3).max(1);
