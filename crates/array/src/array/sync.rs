@@ -67,9 +67,8 @@ impl Array {
 
     fn start_block(&mut self, new: NewBlock, out: &mut Outputs) {
         let compares = match self.recovery.walk.kind() {
-            Some(SyncKind::Check | SyncKind::Repair) => true,
             Some(SyncKind::Resync) => self.recovery.resync_compares(),
-            _ => false,
+            kind => kind.is_some_and(SyncKind::is_on_demand),
         };
         match compares {
             true => self.start_comparison(new, out),
@@ -119,7 +118,9 @@ impl Array {
         out.events.push(Event::SyncStarted(start));
     }
 
-    /// Goes on with the remaining targets of a sync after a member has left.
+    /// Goes on with the remaining targets of a sync after a member has left. A check or repair
+    /// ends, as in md (drivers/md/raid1.c, `raid1_error`): the recovery of a spare is not to wait
+    /// for it.
     pub(super) fn retarget_sync(&mut self, slot: Slot) {
         match self.recovery.walk.kind() {
             None => {}
@@ -127,8 +128,11 @@ impl Array {
                 let left = self.recovery.walk.targets().without(slot);
                 self.recovery.retarget(left);
             }
-            Some(_) => {
-                let left = self.comparable();
+            Some(kind) => {
+                let left = match kind.is_on_demand() {
+                    true => SlotSet::EMPTY,
+                    false => self.comparable(),
+                };
                 self.recovery.retarget(left);
             }
         }

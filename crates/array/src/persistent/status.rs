@@ -239,7 +239,7 @@ impl PersistentArray {
             resyncing: kind == Some(SyncKind::Resync)
                 || self.syncs.asked == Some(SyncAction::Resync),
             not_in_sync: !self.is_in_sync(),
-            checking: matches!(kind, Some(SyncKind::Check | SyncKind::Repair)),
+            checking: kind.is_some_and(SyncKind::is_on_demand),
             read_only: matches!(self.mode, Mode::ReadOnly | Mode::Untouched),
             failed: self.mode == Mode::Broken,
         }

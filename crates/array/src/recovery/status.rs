@@ -16,6 +16,12 @@ pub enum SyncKind {
 }
 
 impl SyncKind {
+    /// Whether the sync only compares, on demand: a check or a repair.
+    #[must_use]
+    pub const fn is_on_demand(self) -> bool {
+        matches!(self, Self::Check | Self::Repair)
+    }
+
     /// Returns the kind in a word, as in `/proc/mdstat`.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -1,8 +1,10 @@
 //! Bad blocks, read-only arrays, failed writes, growth.
 
 use crate::harness::{DATA_OFFSET, EXTERNAL, Landing, Make, SECTOR, USED, World, as_md};
+use crate::spares::{SIZE, add, fail_and_remove};
 use raidlab_array::{
-    AssembleError, AssembleOptions, MdRules, Operation, PersistentArray, RequestError, Update,
+    AssembleError, AssembleOptions, MdRules, Operation, PersistentArray, RequestError, SyncKind,
+    Update,
 };
 use raidlab_geometry::Level;
 use raidlab_metadata::Superblock;
@@ -345,17 +347,16 @@ fn with_md_a_write_whose_bits_are_set_passes_one_that_waits() {
 #[test]
 fn what_waits_for_a_check_begins_when_that_is_stopped_but_not_while_read_only() {
     for (level, members) in [(Level::Raid6, 4), (Level::Raid1, 3), (Level::Raid10, 4)] {
-        let make = Make {
-            spares: 1,
-            ..Make::new(level, members)
-        };
+        let make = Make::new(level, members);
         let spare = u16::try_from(members).unwrap();
         let waiting = || {
             let mut world = World::assemble_frozen(make.disks(), false, |_| ()).unwrap();
-            world.run_for(Nanos::from_millis(1));
+            fail_and_remove(&mut world, 1);
             world.with(|array, now, out| array.check(now, out)).unwrap();
-            world.fail(1).unwrap();
+            add(&mut world, spare, SIZE).unwrap();
             world.run_for(Nanos::from_secs(1));
+            let checks = world.array.status().sync.map(|sync| sync.kind);
+            assert_eq!(checks, Some(SyncKind::Check), "{level}");
             world
         };
         let go_on = |world: &mut World| {

@@ -272,3 +272,21 @@ fn a_leap_moves_position_checkpoint_and_end() {
     assert_eq!(story.events().last(), Some(&Event::SyncFinished));
     assert_eq!(story.array.health(), "[UU]");
 }
+
+/// Linux drivers/md/raid1.c, `raid1_error`: a check is interrupted, so that a spare is filled at
+/// once, also where two copies are left to be compared.
+#[test]
+fn a_check_ends_when_a_member_is_lost() {
+    for action in [SyncAction::Check, SyncAction::Repair] {
+        let mut story = mirror(3);
+        story.sync(action, None).expect("none runs");
+        let reads = story.commands();
+        story.fail(2).expect("two others are in sync");
+        story.drain(reads);
+        assert_eq!(story.compare(|_| 0), []);
+        assert_eq!(story.array.sync_status(), None);
+        story.replace(2);
+        let kind = story.array.sync_status().map(|sync| sync.kind);
+        assert_eq!(kind, Some(SyncKind::Recovery));
+    }
+}
