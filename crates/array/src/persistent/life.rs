@@ -372,14 +372,14 @@ impl PersistentArray {
         if self.is_recorded() && self.may_write() {
             return;
         }
-        // What goes on then may fail at once, and waits again.
+        self.release_answers(true, out);
+        // What goes on then, also by those answers, may fail at once, and waits again.
         while self.log_waits || !self.unrecorded.is_empty() {
             match self.unrecorded.pop_first() {
                 Some(slot) => self.tell_recorded(slot, out),
                 None => self.let_log_go_on(out),
             }
         }
-        self.release_answers(true, out);
         out.finished.append(&mut self.held_finished);
     }
 }

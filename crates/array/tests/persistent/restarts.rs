@@ -8,8 +8,8 @@ use raidlab_array::{
     AssembleError, AssembleOptions, MemberCommand, Operation, RequestError, VerbError,
 };
 use raidlab_geometry::Level;
-use raidlab_metadata::Superblock;
 use raidlab_metadata::create::InitialSync;
+use raidlab_metadata::{Features, Superblock};
 use raidlab_units::{Nanos, Sectors};
 
 /// Changes a disk's superblock.
@@ -97,6 +97,50 @@ fn a_run_without_a_member_overtakes_it() {
         let mut world = World::assemble(disks, make.log, run_degraded).unwrap();
         assert_eq!(world.read(0, 8), vec![5; 8 * SECTOR], "{level:?}");
         assert_eq!(world.array.status().health, "[_UU]");
+    }
+}
+
+/// A member has been copied to another device when the power is cut between two superblocks. The
+/// array starts without the member, so that the copy takes its slot and counts as far, and the
+/// power is cut once more. The two are alike, and the others know both.
+#[test]
+fn a_member_and_its_whole_copy_may_both_come_back() {
+    let make = Make {
+        spares: 1,
+        bitmap: false,
+        ..Make::new(Level::Raid1, 3)
+    };
+    let mut world = make.start();
+    world.write(0, 200, 5);
+    world.replace(1).unwrap();
+    let is_copied = |world: &World| {
+        let copy = world.superblock(3);
+        copy.features.has(Features::REPLACEMENT) && copy.recovery_offset.0 >= USED
+    };
+    while !is_copied(&world) {
+        assert!(world.step(None), "that is recorded before it is the member");
+    }
+    let cut = |world: &World| {
+        let mut disks = world.disks.clone();
+        for disk in disks.values_mut() {
+            disk.cache.clear();
+        }
+        disks
+    };
+    for ahead in [&[0, 1][..], &[1]] {
+        let mut disks = cut(&world);
+        for disk in ahead {
+            change(disks.get_mut(disk).unwrap(), |it| it.events += 1);
+        }
+        let away = disks.remove(&1).unwrap();
+        let mut alone = World::assemble(disks, false, run_degraded).unwrap();
+        while alone.step(None) {
+            let mut disks = cut(&alone);
+            // Handle 1 is the copy's now.
+            disks.insert(9, away.clone());
+            let mut both = World::assemble(disks, false, run_degraded).unwrap();
+            assert_eq!(both.read(0, 200), vec![5; 200 * SECTOR]);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::steps::{
 };
 use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::script::{Action, Restart, Verb};
-use raidlab_faults::{Medium, Options};
+use raidlab_faults::{Medium, Options, Seldom};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
 
@@ -419,4 +419,58 @@ fn a_replacement_is_asked_again_after_a_wait() {
         after(1_000_000_000, read(0, 256)),
     ];
     keeps(1, options, &script);
+}
+
+/// The device that was to replace the last good member failed, and answers of that member were
+/// held back until superblocks said so. The member failed instead, the array broke down, and an
+/// answer that was then given let a member that was being filled fail too: nobody recorded that
+/// for the flush that waited.
+#[test]
+fn a_broken_array_answers_what_it_held_back() {
+    let options = Options {
+        growth: 264,
+        bitmap_chunk: Some(128),
+        log: true,
+        write_through: true,
+        tear: tear(10, 10, 50),
+        sync_block: 16,
+        sync_depth: 1,
+        window: 8,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Enabled),
+        stripes: 1,
+        depth: 1,
+        overlaps: false,
+        over_budget: true,
+        seldom: Seldom {
+            bitmap_in_file: true,
+            ..Seldom::default()
+        },
+        ..Options::plain(
+            Level::Raid5,
+            Layout::Parity(ParityLayout::ParityLast),
+            2,
+            (32, 288),
+        )
+    };
+    let hang = Action::Hang {
+        member: 1,
+        for_ns: 1_050_444_426,
+        dies: true,
+    };
+    let first = cut(4_028_285_631_746_275_496, Some(0), false, None);
+    let second = cut(16_318_516_131_155_312_235, Some(1), false, None);
+    let script = [
+        after(295_632, first),
+        after(3_063_855, write(76, 57)),
+        after(137_592, Action::Flush),
+        after(0, second),
+        after(107_359, mend(true, false)),
+        after(243_623, write(47, 31)),
+        after(178_651, read(108, 1)),
+        after(494_702, replace(1)),
+        after(0, Action::Administer(Verb::LoseSpare)),
+        after(307_950, Action::Flush),
+        after(82_138, hang),
+    ];
+    keeps(460_000_003_550, options, &script);
 }

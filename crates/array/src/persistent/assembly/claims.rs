@@ -6,7 +6,8 @@
 //! failed again. An array that is started serves nothing before every member has a superblock that
 //! names the members. So a third member that both claimants count on, and whose own superblock
 //! still has both in the slot, shows that neither served anything without the other, and the whole
-//! one is right. Without such a member the question cannot be decided.
+//! one is right. If both are whole they have the same acknowledged writes, and the one that was in
+//! the array first stays. Without such a member the question cannot be decided.
 
 use super::view::{View, role_of};
 use crate::persistent::error::AssembleError;
@@ -25,11 +26,20 @@ pub(super) fn keeps_slot(
     other: (usize, bool),
 ) -> Result<bool, AssembleError> {
     let [left, right] = [holder.0, other.0].map(|at| &view.candidates[at]);
+    let [own, others] = [left, right].map(|it| it.superblock().device_number);
     match left.superblock().events.cmp(&right.superblock().events) {
         Ordering::Greater => Ok(true),
         Ordering::Less => Ok(false),
-        Ordering::Equal if holder.1 != other.1 && third_knows_both(view, holder.0, other.0) => {
-            Ok(holder.1)
+        Ordering::Equal
+            if (holder.1 || other.1)
+                && own != others
+                && third_knows_both(view, holder.0, other.0) =>
+        {
+            Ok(if holder.1 == other.1 {
+                own < others
+            } else {
+                holder.1
+            })
         }
         Ordering::Equal => Err(AssembleError::SlotClaimedTwice {
             slot: view.claim(other.0).unwrap_or(Slot(0)),
