@@ -55,7 +55,7 @@ pub use subject::{
     SyncSource, Throttle, WriteBarrier, Zfs, ZfsChecksum, ZfsCompression, ZfsRelease,
 };
 pub use suite::{
-    Begin, Bus, Condition, Event, EventKind, FIRST_DRAW, Job, MOST_REPETITIONS, Places, QueueRule,
-    Region, Rounds, Step, Suite, TimedEvent, Wait, When, Work,
+    Begin, Bus, Condition, Event, EventKind, FIRST_DRAW, Job, MOST_DISKS, MOST_REPETITIONS, Places,
+    QueueRule, Region, Rounds, Step, Suite, TimedEvent, Wait, When, Work,
 };
 pub use words::{CHECK_IN_WORDS, event_in_words, wait_in_words};

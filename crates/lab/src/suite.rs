@@ -27,7 +27,7 @@ use raidlab_workload::{FioJobs, JobGroup, Note};
 use serde::Deserialize;
 use std::path::Path;
 
-pub use reader::MOST_REPETITIONS;
+pub use reader::{MOST_DISKS, MOST_REPETITIONS};
 pub use regions::{Bus, Region};
 
 /// The default number of a draw.

@@ -51,9 +51,9 @@ pub struct Asked {
     pub subjects: Vec<String>,
 
     /// Use this disk. On the model and the kernel bench it is a preset, by name or
-    /// path: given once it is for every member, else once per member in order.
-    /// Default: the disks of the suite. On real machines it is a device, once per
-    /// member, best by a name in /dev/disk/by-id.
+    /// path: given once it is for every member, else once per member in order; `6xpm9a3` is
+    /// six of them. Default: the disks of the suite. On real machines it is a device, once
+    /// per member, best by a name in /dev/disk/by-id.
     #[arg(long = "disk", value_name = "PRESET|DEVICE")]
     pub disks: Vec<String>,
 

@@ -1,5 +1,9 @@
 //! From arguments to experiments: which suite, subjects, disks and fits.
 
+mod disks;
+
+pub(crate) use disks::choose_disks;
+
 use crate::asked::{ALL_FITS, Asked, On};
 use crate::failure::{Failure, Kind, SUBJECTS, listing};
 use crate::notes::remark;
@@ -277,31 +281,6 @@ pub(crate) fn chosen_subjects(
         subjects.clone_from(&suite.subjects);
     }
     Ok(subjects)
-}
-
-/// Sets the suite's disks to those named: none to keep its own, one for all of its members, or one
-/// for each member, which may then be more or fewer than the suite's own.
-///
-/// # Errors
-/// When there are fewer than the suite's steps refer to.
-pub(crate) fn choose_disks(suite: &mut Suite, named: &[String]) -> Result<(), Failure> {
-    match named {
-        [] => {}
-        [one] => suite.use_disks(vec![one.clone(); suite.disks.len()]),
-        many if many.len() >= suite.fewest_disks() => suite.use_disks(many.to_vec()),
-        few => {
-            let words = format!(
-                "{} disks are named, but suite `{}` speaks of member {}",
-                few.len(),
-                suite.name,
-                suite.fewest_disks() - 1
-            );
-            return Err(Failure::words(Kind::Usage, words).help(
-                "give --disk once for all members, or once for each member; members count from 0",
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// The processor that was asked for, or else the suite's.

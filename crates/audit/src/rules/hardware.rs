@@ -17,6 +17,7 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     ("H9", Check::Rows(sick_member)),
     ("H10", Check::Rows(spun_up)),
     ("H11", Check::Whole(queue_settings)),
+    ("H12", Check::Whole(free_computing)),
 ];
 
 fn processor_bound(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
@@ -254,4 +255,24 @@ fn queue_settings(case: &Case<'_>, ruling: &mut Ruling) {
         ruling.scope(Note, Scope::default(), list.join("; "));
     }
     ruling.need(None::<()>, "disk.<device>.scheduler");
+}
+
+/// Simulated arrays of flash alone, on a host whose computing takes no time: such drives are so
+/// fast that the host is often what holds their array up.
+fn free_computing(case: &Case<'_>, ruling: &mut Ruling) {
+    for row in case.subjects() {
+        let mut members = members(case, row);
+        members.retain(|member| !member.is_auxiliary());
+        let is_flash = members
+            .iter()
+            .all(|member| member.rotational == Some(false));
+        let is_simulated = matches!(row.bench.as_str(), "model" | "kernel");
+        if !is_simulated || members.len() < 2 || !is_flash {
+            continue;
+        }
+        ruling.judged();
+        if case.text(row, fact::CPU_PRESET).is_none() {
+            ruling.subject(Warning, row, "no processor is modelled".to_owned());
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! kind that cannot have it, or is unlike by design. Each beside evidence that has
 //! the fault, so that the rule is not merely blind.
 
+use super::hardware::flash_array;
 use super::lab::{Lab, member, random, row};
 use raidlab_store::Operation::{Read, Write};
 use raidlab_store::fact::{self, claim_part, disk, disk_property as property};
@@ -291,6 +292,7 @@ fn cases() -> Vec<Case> {
         ("H9", slow("WD4000FYYZ"), bcache(slow("WD4000FYYZ"))),
         ("H9", links(), auxiliary(links(), "cache")),
         ("H11", scheduler(), bcache(scheduler())),
+        ("H12", flash_array("model"), flash_array("host")),
     ]
 }
 

@@ -12,6 +12,21 @@ pub(super) fn pairs() -> Vec<Pair> {
         .collect()
 }
 
+/// Writes to an array of two NVMe drives on a bench.
+pub(super) fn flash_array(bench: &str) -> Lab {
+    let ran = Lab::of([Measurement {
+        bench: bench.to_owned(),
+        ..row(Write)
+    }]);
+    ["nvme0n1", "nvme1n1"]
+        .into_iter()
+        .enumerate()
+        .fold(ran, |lab, (slot, device)| {
+            lab.fact(&fact::member_device(slot), device)
+                .fact(&fact::disk(device, property::ROTATIONAL), "false")
+        })
+}
+
 /// A mirror of partitions of disks of a model, beginning at a sector.
 fn partitions(model: &str, start: Option<&str>) -> Lab {
     let mut lab = Lab::of([row(Write)]);
@@ -171,6 +186,7 @@ fn machine() -> Vec<Pair> {
             .fact(&fact::disk("sdb", name), "75000")
             .fact(&fact::disk("sdc", name), second)
     };
+    let charged = |bench: &str| flash_array(bench).fact(fact::CPU_PRESET, "desktop-2015");
     vec![
         pair("H7", Warning, processor(99.0), processor(20.0)),
         pair("H7", Note, governor("powersave"), governor("performance")),
@@ -182,5 +198,7 @@ fn machine() -> Vec<Pair> {
         pair("H10", Warning, first("8000000000"), first("12000000")),
         pair("H11", Warning, scheduler("bfq"), scheduler("mq-deadline")),
         pair("H11", Warning, throttling("0"), throttling("75000")),
+        pair("H12", Warning, flash_array("model"), charged("model")),
+        pair("H12", Warning, flash_array("kernel"), charged("kernel")),
     ]
 }

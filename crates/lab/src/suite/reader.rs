@@ -25,7 +25,9 @@ struct RawSuite {
     schema: Spanned<u32>,
     name: String,
     title: String,
+    #[serde(default)]
     description: String,
+    #[serde(default)]
     source: String,
     disks: Spanned<Vec<Spanned<RawDisk>>>,
     subjects: Spanned<Vec<Spanned<RawSelection>>>,
@@ -65,7 +67,7 @@ const FEWEST_ROUNDS: u32 = 5;
 /// The most repetitions of a run: more take longer than its disks live.
 pub const MOST_REPETITIONS: u32 = 1000;
 /// The largest number of an array's members.
-const MOST_DISKS: usize = 256;
+pub const MOST_DISKS: usize = 256;
 /// The most rounds that a suite may ask for.
 const MOST_ROUNDS: u32 = 1000;
 

@@ -9,6 +9,7 @@ use crate::catalogue::{self, Kind, LoadError};
 use crate::document::{Document, FileError, check_name};
 use crate::files::Files;
 use crate::fio::{FioText, read_fio};
+use crate::job_words::{class_of_job, describe};
 use crate::settings::{Time, time};
 use raidlab_units::Nanos;
 use serde::Deserialize;
@@ -329,25 +330,20 @@ fn read_job(
         let text = field.as_ref().map(Spanned::get_ref);
         text.map(|text| combination.apply(text))
     };
-    let required = |field: &Option<Spanned<String>>, name: &str, remedy: &str| {
-        text(field).ok_or_else(|| document.missing(named.clone(), name, remedy))
-    };
     let name = text(&raw.job).unwrap_or_default();
     document.hold(named.clone(), check_name(&name))?;
     let (work, footprint) = read_work(context, raw, named.clone(), &name, combination)?;
+    let queue = raw.queue.as_ref().map(|queue| *queue.get_ref());
+    let queue = queue.unwrap_or_default();
+    let missing = |field, remedy| document.missing(named.clone(), field, remedy);
+    let title = text(&raw.title).or_else(|| in_words(&work, queue));
+    let class = text(&raw.class).or_else(|| Some(class_of_job(work.group().ok()?).to_owned()));
     let job = Job {
-        title: required(&raw.title, "title", "say in words what the job does")?,
-        class: required(
-            &raw.class,
-            "class",
-            "say which jobs belong together: \"random-read\"",
-        )?,
+        title: title.ok_or_else(|| missing("title", "say in words what the job does"))?,
+        class: class
+            .ok_or_else(|| missing("class", "say which jobs belong together: \"random-read\""))?,
         name,
-        queue: raw
-            .queue
-            .as_ref()
-            .map(|queue| *queue.get_ref())
-            .unwrap_or_default(),
+        queue,
         work,
         prepares: raw
             .prepares
@@ -357,6 +353,16 @@ fn read_job(
         note: text(&raw.note).unwrap_or_default(),
     };
     Ok((job, footprint))
+}
+
+/// What fio does, in words, with the depth as this rule reaches it on Linux; `None` where the model
+/// cannot read its options.
+fn in_words(work: &Work, queue: QueueRule) -> Option<String> {
+    let mut work = work.clone();
+    if queue != QueueRule::Fio {
+        work.edit_fio(|jobs| jobs.queue_as(queue == QueueRule::Host));
+    }
+    work.group().ok().map(describe)
 }
 
 /// Reads the tool that a job runs.

@@ -38,6 +38,24 @@ fn parse(text: &str) -> Result<Suite, LoadError> {
 }
 
 #[test]
+fn what_a_job_does_is_said_by_fio_where_its_author_does_not() {
+    let fio = "fio = \"--rw=randrw --rwmixread=70 --bs=4k --iodepth=4 --runtime=10\"";
+    let disks = "disks = [\"wd4000fyyz\", \"wd4000fyyz\"]\nsubjects = [\"md\"]";
+    let bare = format!(
+        "schema = 1\nname = \"own\"\ntitle = \"Own\"\n{disks}\n[[step]]\njob = \"1\"\n{fio}\n"
+    );
+    let suite = parse(&bare).expect("nothing that it needs is missing");
+    let job = suite.jobs().next().expect("one");
+    assert_eq!(
+        (job.title.as_str(), job.class.as_str()),
+        (
+            "random read and write, 70 % reads, 4 KiB, 4 in flight, from 0 B to the end, 10 s",
+            "mixed"
+        )
+    );
+}
+
+#[test]
 fn the_2015_comparison_has_its_29_jobs() {
     let suite = Suite::load("mirror-2015").expect("built in");
     let names: Vec<String> = suite.jobs().map(|job| job.name.clone()).collect();
@@ -160,7 +178,7 @@ no steps                       HEAD                        step = []\n
 two things in a step           STEP                        job = "2"\nwait = "1s"
 nothing in a step              STEP                        note = "hm"
 job without fio                fio =                       note =
-job without title              title = "a read"\n          NOTHING
+tool without title             STEP                        job = "2"\ntool = "dd"\narguments = ["if={target}", "of=/dev/null", "bs=1M"]
 job with two texts             fio =                       fio_job = ""\nfio =
 job twice                      STEP                        job = "1"\ntitle = "a read"\nclass = "random-read"\nfio = "--rw=randread --bs=4k --iodepth=4 --runtime=10"
 job in other letters           STEP                        job = "a"\ntitle = "a read"\nclass = "random-read"\nfio = "--rw=read"\n\n[[step]]\njob = "A"\ntitle = "a read"\nclass = "random-read"\nfio = "--rw=read"

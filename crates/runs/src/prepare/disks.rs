@@ -1,0 +1,78 @@
+//! The disks that the command line names.
+
+use crate::failure::{Failure, Kind};
+use raidlab_lab::{MOST_DISKS, Suite};
+
+/// Sets the suite's disks to those named: none to keep its own, one for all of its members, or one
+/// for each member, which may then be more or fewer than the suite's own.
+///
+/// # Errors
+/// When there are fewer than the suite's steps refer to.
+pub(crate) fn choose_disks(suite: &mut Suite, named: &[String]) -> Result<(), Failure> {
+    match counted(named)?.as_slice() {
+        [] => {}
+        [one] => suite.use_disks(vec![one.clone(); suite.disks.len()]),
+        many if many.len() >= suite.fewest_disks() => suite.use_disks(many.to_vec()),
+        few => {
+            let words = format!(
+                "{} disks are named, but suite `{}` speaks of member {}",
+                few.len(),
+                suite.name,
+                suite.fewest_disks() - 1
+            );
+            return Err(Failure::words(Kind::Usage, words).help(
+                "give --disk once for all members, or once for each member; members count from 0",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The disks that are named, in order; `6xpm9a3` is six of them.
+///
+/// # Errors
+/// When a name makes none, or all together are more than an array can have.
+fn counted(named: &[String]) -> Result<Vec<String>, Failure> {
+    let mut disks = Vec::new();
+    for name in named {
+        let digits = name.bytes().take_while(u8::is_ascii_digit).count();
+        let (count, disk) = match name[digits..].strip_prefix('x') {
+            Some(disk) if digits > 0 && !disk.is_empty() => {
+                (name[..digits].parse().unwrap_or(usize::MAX), disk)
+            }
+            _ => (1, name.as_str()),
+        };
+        if count == 0 || count > MOST_DISKS - disks.len() {
+            let words = format!("`--disk {name}`: an array has 1 to {MOST_DISKS} disks");
+            return Err(Failure::words(Kind::Usage, words).help("6xNAME is six disks NAME"));
+        }
+        disks.extend(std::iter::repeat_n(disk.to_owned(), count));
+    }
+    Ok(disks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn a_name_stands_for_as_many_disks_as_it_says() {
+        let all = |named: &[&str]| {
+            let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
+            counted(&named).map_err(|error| error.to_string())
+        };
+        let names = |list: &[&str]| Ok(list.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(
+            all(&["2xpm9a3", "870evo"]),
+            names(&["pm9a3", "pm9a3", "870evo"])
+        );
+        assert_eq!(all(&["2x./own.toml"]), names(&["./own.toml", "./own.toml"]));
+        for whole in ["x", "2x", "xpm9a3", "sn850x", "0.x"] {
+            assert_eq!(all(&[whole]), names(&[whole]));
+        }
+        let too_many = format!("{}x870evo", u128::MAX);
+        for wrong in [&["0x870evo"][..], &["256x870evo", "pm9a3"], &[&too_many]] {
+            assert!(all(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}
