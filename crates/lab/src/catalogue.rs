@@ -11,6 +11,7 @@ use crate::recognized::FileKind;
 use raidlab_data::Entry;
 use raidlab_store::read_bytes;
 use raidlab_units::{PathError, cannot, nearest, text_of};
+use raidlab_workload::{JobFileError, OptionError};
 use std::path::{Path, PathBuf};
 
 /// The reason why a suite, a subject or published figures could not be loaded.
@@ -39,7 +40,7 @@ pub enum LoadError {
     },
     /// The fio job file is wrong.
     #[error(transparent)]
-    JobFile(#[from] raidlab_workload::JobFileError),
+    JobFile(#[from] JobFileError),
     /// A word in braces of the fio job file is wrong.
     #[error("{file}: {error}")]
     Placeholder {
@@ -57,6 +58,19 @@ pub enum LoadError {
 }
 
 impl LoadError {
+    /// Whether the file that was read as a job file of fio is one beyond doubt: the error is about
+    /// an option that fio has.
+    #[must_use]
+    pub fn is_in_a_job_file(&self) -> bool {
+        match self {
+            Self::JobFile(JobFileError::Option { cause, .. }) => {
+                !matches!(**cause, OptionError::Unknown { .. })
+            }
+            Self::JobFile(JobFileError::Job { .. }) | Self::Placeholder { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Turns the error into that of a file of this kind that a suite names.
     pub(crate) fn named(self, kind: Kind) -> Self {
         match self {

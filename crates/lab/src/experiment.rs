@@ -5,7 +5,7 @@ mod option_notes;
 mod planned_job;
 mod planning;
 
-pub use option_notes::option_notes;
+pub use option_notes::{UnalignedError, option_notes, unaligned};
 pub use planned_job::PlannedJob;
 
 use crate::host::QueueStyle;

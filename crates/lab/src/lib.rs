@@ -39,7 +39,8 @@ pub use bench::{Bench, BenchError, Finish, Observer, Progress};
 pub use catalogue::LoadError;
 pub use document::{FileError, Problem, SCHEMA};
 pub use experiment::{
-    CapacityError, Choices, Experiment, HostChoice, PlannedJob, PlannedStep, by_steps, option_notes,
+    CapacityError, Choices, Experiment, HostChoice, PlannedJob, PlannedStep, UnalignedError,
+    by_steps, option_notes, unaligned,
 };
 pub use files::Files;
 pub use host::{BitmapWrites, Host, MdRelease, OldLock, QueueStyle};

@@ -233,6 +233,24 @@ fn what_has_no_band_is_said_beside_what_has_one() {
     }
 }
 
+/// No disk has a time of discards that was measured or published.
+#[test]
+fn modelled_discards_are_said_to_have_no_band() {
+    let mut data = data();
+    let said =
+        |data: &RunData| terminal(data, &Style::default()).contains("of discards have no band");
+    let jobs = data.measurements.iter_mut();
+    let job = jobs.into_iter().find(|m| !m.op.is_background());
+    let job = job.expect("a job's row");
+    job.op = Operation::Trim;
+    job.bench = "host".to_owned();
+    assert!(!said(&data));
+    for m in &mut data.measurements {
+        m.bench = "model".to_owned();
+    }
+    assert!(said(&data));
+}
+
 /// A run of syncs alone has no band by which unfitted disks could be known, but facts.
 #[test]
 fn syncs_on_unfitted_disks_are_said_to_have_no_band() {

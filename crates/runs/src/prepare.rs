@@ -13,8 +13,8 @@ use raidlab_bench_model::presets::{self, ProcessorPreset};
 use raidlab_disk::Preset;
 use raidlab_lab::catalogue;
 use raidlab_lab::{
-    Choices, FIRST_DRAW, Files, Job, MOST_REPETITIONS, Permission, Published, Step, Subject,
-    SubjectKind, Suite, Work,
+    Choices, FIRST_DRAW, Files, Job, LoadError, MOST_REPETITIONS, Permission, Published, Step,
+    Subject, SubjectKind, Suite, Work, unaligned,
 };
 use raidlab_store::AccuracyNote;
 use raidlab_units::{Nanos, count};
@@ -39,6 +39,10 @@ pub fn chosen(task: &Task) -> Result<(Suite, Vec<Subject>), Failure> {
     let suite = load(&task.asked, &task.files)?;
     let subjects = chosen_subjects(&suite, &task.files, &task.asked.subjects)?;
     task.check_targets(&subjects)?;
+    if let Some(error) = unaligned(&suite, &subjects) {
+        let help = "give a multiple of 512, or leave out `direct=1`";
+        return Err(Failure::new(Kind::Input, error).help(help));
+    }
     Ok((suite, subjects))
 }
 
@@ -175,10 +179,17 @@ fn named(asked: &Asked, files: &Files) -> Result<Suite, Failure> {
         let subject = Subject::load_from(files, JOB_FILE_SUBJECT)?;
         let suite = Suite::from_job_file(files, Path::new(name), disks, vec![subject]);
         return suite.map_err(|error| {
+            // An ending that job files have is no guess once the file is read.
+            let is_read = !matches!(error, LoadError::Read(_));
+            let is_plain = (is_read && name.ends_with(".fio")) || error.is_in_a_job_file();
+            let failure = Failure::from(error);
             let taken = format!(
                 "`{name}` is taken for a fio job file: a suite's file ends in .toml, a plan's in .json"
             );
-            Failure::from(error).or_help(&taken)
+            match is_plain {
+                true => failure,
+                false => failure.or_help(&taken),
+            }
         });
     }
     let number = asked.draw.unwrap_or(FIRST_DRAW);

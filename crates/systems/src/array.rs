@@ -332,6 +332,12 @@ pub trait ArraySystem: Described + ChangeMembers + ReadState + Send + Sync {
     /// The access to the array once it is built.
     fn access(&self, array: &Built) -> Access;
 
+    /// Whether the finished array is a block device.
+    fn is_device(&self) -> bool {
+        let access = self.access(&Built::found("", Vec::new()));
+        matches!(access, Access::Device(_))
+    }
+
     /// Paths that exist as long as the array does. One that exists before the array is built
     /// belongs to something else, which must not be taken down in its place.
     fn own_paths(&self, array: &Built) -> Vec<String> {

@@ -2,10 +2,10 @@
 //!
 //! A clone works through its region in passes of `size`, or of the whole region. Random passes
 //! visit blocks as drawn, with a new order in each pass where there is a random map. A sequential
-//! pass continues where the one before ended, and at the region's start when it reaches the end; in
-//! a mixed job both directions then begin there, except with `time_based`, where each reaches its
-//! own end. The amount (`io_size`, else `size`, and `loops`) ends the job; with `time_based` only
-//! the clock or `number_ios` does.
+//! pass begins at the region's start, in a mixed job with both directions, and ends where one of
+//! them reaches the region's end; with `time_based` each goes round alone. An engine that queues
+//! requests ends a pass when its bytes have been issued. The amount (`io_size`, else `size`, and
+//! `loops`) or `number_ios` ends the job; with `time_based` only the clock does.
 //!
 //! The rules are those of `keep_running` and `do_io` (backend.c) and `get_next_seq_offset`
 //! and `get_next_rand_block` (io_u.c) of fio 3. A sequential pass of a length that is no
@@ -17,8 +17,8 @@
 //! exactly, by an order of its own; above, blocks are drawn as fio draws them, but a repeat is not
 //! replaced by the next free block as in fio: in the first million requests there is about one in
 //! a hundred thousand. Where sizes differ the map is fio's, of the smallest size, and cuts
-//! requests that meet a block of it ([`block_map`]). Where offsets are not multiples of the size
-//! there is no map.
+//! requests that meet a block of it; requests that follow others in a run are not in it
+//! ([`block_map`]). Where offsets are not multiples of the size there is no map.
 //!
 //! Amounts are counted in requests where all have one size, else in bytes.
 //!
@@ -120,11 +120,16 @@ pub struct RequestStream {
     units_left: u64,
     /// The number of requests left until the job ends.
     requests_left: u64,
-    /// Whether the amount is made of passes: units that a pass leaves out are not done later.
-    by_passes: bool,
+    /// The number of passes left with this one; `None` where it takes as many as it takes.
+    passes_left: Option<u32>,
+    /// The number of units left from which another pass follows those.
+    another_from: u64,
     /// Whether a direction that reaches the region's end continues at its start alone, without
     /// the other one.
     wraps_alone: bool,
+    /// Whether fio notices the end of a pass by a request for which it finds no place, and not by
+    /// the bytes of the pass.
+    misses: bool,
     order: Order,
     random: Stream,
     /// fio's own draws, where the job has a seed.
@@ -159,12 +164,12 @@ impl RequestStream {
         if self.flush_is_due() {
             return Some(FLUSH);
         }
-        if self.pass_left == 0 {
-            self.start_pass();
+        if self.pass_left == 0 && self.start_pass(false) {
+            return Some(FLUSH);
         }
-        let mut direction = self.next_direction();
-        if self.is_at_end(direction) {
-            direction = self.wrap(direction);
+        let direction = self.next_direction();
+        if self.is_at_end(direction) && self.wrap(direction) {
+            return self.next_unit();
         }
         let block = match &mut self.order {
             Order::Sequential { next } => {
@@ -205,20 +210,22 @@ impl RequestStream {
     }
 
     /// Starts the region again. fio then finds no place for the request whose direction it has
-    /// drawn, and draws another direction, unless the job is time-based.
-    fn wrap(&mut self, direction: Direction) -> Direction {
-        let Order::Sequential { next } = &mut self.order else {
-            return direction;
-        };
-        if self.wraps_alone {
-            next[direction.index().unwrap_or(0)] = 0;
-            return direction;
+    /// drawn, and begins another pass with another direction, unless the job is time-based;
+    /// returns whether it does.
+    fn wrap(&mut self, direction: Direction) -> bool {
+        if let Order::Sequential { next } = &mut self.order {
+            match self.wraps_alone {
+                true => next[direction.index().unwrap_or(0)] = 0,
+                false => *next = [0; 3],
+            }
         }
-        *next = [0; 3];
-        if let Some(draws) = &mut self.draws {
-            draws.take_back(direction);
+        if !self.wraps_alone {
+            self.flushed_last = false;
+            if let Some(draws) = &mut self.draws {
+                draws.take_back(direction);
+            }
         }
-        self.direction()
+        !self.wraps_alone
     }
 
     /// The region of the clone: the start and the length.
@@ -238,7 +245,9 @@ impl RequestStream {
                 if !self.pattern.is_mixed() && !flushes && self.finer.is_none() =>
             {
                 let next = next[self.only_direction()];
-                let block = if next < self.region_blocks { next } else { 0 };
+                let begins = !self.wraps_alone && self.pass_left == 0;
+                let goes_on = next < self.region_blocks && !begins;
+                let block = if goes_on { next } else { 0 };
                 let pass_left = match self.pass_left {
                     0 => self.pass_units,
                     left => left,
@@ -268,7 +277,7 @@ impl RequestStream {
             return 0;
         }
         if self.pass_left == 0 {
-            self.start_pass();
+            self.start_pass(false);
         }
         let direction = self.only_direction();
         if let Order::Sequential { next } = &mut self.order {
@@ -304,18 +313,34 @@ impl RequestStream {
         }
     }
 
-    fn start_pass(&mut self) {
+    /// Starts a pass; returns whether a flush comes first. Where fio noticed the end of the last
+    /// pass by a request without a place, as where it `failed`, it has forgotten the flush before
+    /// that (`reset_io_counters` of libfio.c). A time-based job is one pass for fio.
+    fn start_pass(&mut self, failed: bool) -> bool {
         self.pass_left = self.pass_units;
+        self.passes_left = self.passes_left.map(|passes| passes.saturating_sub(1));
         if let Some(finer) = &mut self.finer {
-            finer.start_pass();
+            finer.start_pass(!self.wraps_alone);
         }
         if let Some(draws) = &mut self.draws {
-            draws.start_pass();
+            if self.misses {
+                let mixed = self.pattern.is_mixed() && !self.wraps_alone;
+                draws.miss(mixed.then_some(self.read_mix_percent));
+            }
+            draws.start_pass(self.wraps_alone);
         }
-        if let Order::Mapped { order, next } = &mut self.order {
-            *order = Permutation::new(self.region_blocks, &mut self.random);
-            *next = 0;
+        match &mut self.order {
+            Order::Mapped { order, next } => {
+                *order = Permutation::new(self.region_blocks, &mut self.random);
+                *next = 0;
+            }
+            Order::Sequential { next } if !self.wraps_alone => *next = [0; 3],
+            Order::Sequential { .. } | Order::Drawn(_) => {}
         }
+        let missed = failed || (self.misses && !self.wraps_alone);
+        let forgets = missed && !self.reads_back();
+        self.flushed_last &= !forgets;
+        forgets && self.flush_is_due()
     }
 
     /// The direction of a pattern that has only one, as an index of arrays.

@@ -16,6 +16,7 @@ mod foreign;
 mod hostile;
 #[cfg(unix)]
 mod interrupt;
+mod job_files;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod lab;

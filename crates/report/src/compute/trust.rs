@@ -6,8 +6,8 @@ use super::doubt::unfitted;
 use super::view::View;
 use crate::data::RunData;
 use crate::format::{list, list_of_many};
-use raidlab_store::Role;
 use raidlab_store::fact::{self, disk_property as property};
+use raidlab_store::{Measurement, Operation, Role};
 use raidlab_units::{count, distinct};
 use std::collections::BTreeSet;
 
@@ -95,6 +95,11 @@ const NO_BAND: &str = "Times and rates of what the arrays did in the background 
     sync crosses the whole disk, and of such disks only random requests and streams at the edge \
     were measured. They are ranked as they are.";
 
+/// Why discards have none either.
+const NO_BAND_OF_DISCARDS: &str = "Rates of discards have no band. No maker says how long one \
+    takes, so the model assumes it of every disk that comes with raidlab. They are ranked as they \
+    are.";
+
 /// The disks without a fit by the facts of a run that has no figures of jobs, in words; empty where
 /// there are none.
 fn unfitted_by_facts(data: &RunData) -> String {
@@ -137,6 +142,9 @@ pub(crate) fn trust(data: &RunData, view: &View<'_>) -> Vec<String> {
         let has_background = !view.background.is_empty();
         sentences.extend(has_background.then(|| NO_BAND.to_owned()));
     }
+    let discards = |m: &Measurement| m.op == Operation::Trim && m.bench == MODEL_BENCH;
+    let has_discards = cells().any(|cell| discards(cell.m) && cell.m.disk_band.is_none());
+    sentences.extend(has_discards.then(|| NO_BAND_OF_DISCARDS.to_owned()));
     let struck = cells().filter(|cell| cell.fatal).count();
     if struck > 0 {
         let what = if struck == 1 {

@@ -244,18 +244,19 @@ fn read_job(job: &Node<'_>, result: &mut ToolResult) -> Result<(), ParseError> {
     }
     if let Some(sync) = job.object("sync")? {
         let mut part = Part::new(number, label, Operation::Sync);
-        part.total_ios = sync.count("total_ios")?.filter(|&count| count > 0);
+        part.total_ios = sync.count("total_ios")?;
         let asked = |option: &ReportedOption| {
             option.name == "fdatasync" && option.job.is_none_or(|job| job == number)
         };
-        // fio up to 3.33 counts flushes in another place than it prints. Where none were requested,
-        // the timed one is the flush at the job's end.
-        if part.total_ios.is_none()
-            && result.options.iter().any(asked)
+        // fio up to 3.42 counts those of `fdatasync` in another place than it prints (`td_io_queue`
+        // of ioengines.c). It times them all, or none, and then nobody knows how many there were.
+        // Where none were requested, the timed one is the flush at the job's end.
+        if result.options.iter().any(asked)
             && let Some(latency) = sync.object("lat_ns")?
         {
-            part.total_ios = latency.count("N")?.filter(|&count| count > 0);
+            part.total_ios = latency.count("N")?;
         }
+        part.total_ios = part.total_ios.filter(|&count| count > 0);
         if part.total_ios.is_some() {
             read_latencies(&sync, &mut part)?;
             result.parts.push(part);

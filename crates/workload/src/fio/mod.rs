@@ -7,6 +7,7 @@
 //! name). An option that does more than shape the load is refused when it is read, unless a
 //! [`Permission`] names it.
 
+mod aligned;
 mod class;
 mod command_line;
 mod error;

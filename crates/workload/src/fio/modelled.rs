@@ -375,14 +375,14 @@ fn set_verify(draft: &mut Draft, value: Option<&str>) -> Noted {
 }
 
 fn set_random_generator(draft: &mut Draft, value: Option<&str>) -> Noted {
-    match needed(value)? {
-        "tausworthe" | "tausworthe64" => draft.shift_register = false,
-        "lfsr" => draft.shift_register = true,
-        text => return Err(choice(text, "tausworthe, tausworthe64, lfsr")),
-    }
-    Ok(Some(
-        "the order is random by another generator, not fio's own sequence",
-    ))
+    let text = needed(value)?;
+    draft.shift_register = match text {
+        "tausworthe" | "tausworthe64" => false,
+        "lfsr" => true,
+        _ => return Err(choice(text, "tausworthe, tausworthe64, lfsr")),
+    };
+    Ok((text != "tausworthe")
+        .then_some("the order is random by another generator, not fio's own sequence"))
 }
 
 fn set_sync_writes(draft: &mut Draft, value: Option<&str>) -> Noted {

@@ -93,7 +93,7 @@ impl FioJob {
     }
 
     /// Whether it bypasses the page cache.
-    fn is_direct(&self) -> bool {
+    pub(super) fn is_direct(&self) -> bool {
         let mut last = self.options.iter().rev();
         last.find(|option| option.is("direct") || option.is("buffered"))
             .is_some_and(|option| (option.value.as_deref() != Some("0")) == option.is("direct"))

@@ -6,7 +6,7 @@ use super::options::{FioJob, FioJobs, FioOption};
 use super::table::{self, Rule};
 use super::{JobFile, Note};
 use crate::job::{JobError, JobSpec, group_jobs};
-use crate::shape::{Rate, Runs, Sizes};
+use crate::shape::{Rate, Sizes};
 use raidlab_units::Nanos;
 
 impl FioJobs {
@@ -140,11 +140,9 @@ impl Collector {
                 text,
             });
         };
-        let varies = spec.alignment.is_some() || spec.runs != Runs::default();
-        if spec.random_map && spec.pattern.is_random() && varies {
-            let text = "always so in the model where offsets are aligned otherwise, or some requests \
-                        are not random";
-            note(&[], "norandommap", text);
+        if spec.random_map && spec.pattern.is_random() && spec.alignment.is_some() {
+            let text = "blocks may come again, as in fio: there is no random map beside it";
+            note(&["ba"], "blockalign", text);
         }
         if spec.io_depth > spec.queue_depth() {
             let text =

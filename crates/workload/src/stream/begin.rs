@@ -3,7 +3,7 @@
 
 use super::draws::Draws;
 use super::{Order, RequestStream};
-use crate::job::{JobError, JobSpec};
+use crate::job::{Engine, JobError, JobSpec};
 use crate::offsets::Offsets;
 use crate::permutation::Permutation;
 use crate::shape::{Distribution, Runs};
@@ -31,7 +31,11 @@ impl JobSpec {
         self.validate()?;
         let (start, region) = self.region(clone, device_size)?;
         let block = self.block_size.0;
-        let room = device_size.0 - start.0;
+        // For fio the null device ends with the job's region (`setup_files` of filesetup.c).
+        let room = match self.engine {
+            Engine::Null => region.0,
+            Engine::Sync | Engine::Libaio => device_size.0 - start.0,
+        };
         let unit = if self.sizes.is_some() { 1 } else { block };
         let region_blocks = self.whole_units(region.0, unit, room) * unit / block;
         if region_blocks == 0 || self.amount(region.0) < block {
@@ -43,7 +47,7 @@ impl JobSpec {
         }
         self.zones_fit(region)?;
         let finer = self.finer((start.0, region.0), room);
-        let map = self.has_map() && self.sizes.is_none() && self.runs == Runs::default();
+        let map = self.has_map() && !self.maps_blocks();
         let reached = self.distribution.bytes_to_write(region.0, block);
         let amount = reached.unwrap_or_else(|| self.amount(region.0));
         let pass_units = match reached {
@@ -76,8 +80,10 @@ impl JobSpec {
             pass_left: pass_units,
             units_left,
             requests_left: self.requests_left(),
-            by_passes: self.io_size.is_none() && reached.is_none() && !self.time_based,
+            passes_left: (reached.is_none() && !self.time_based).then_some(self.loops),
+            another_from: self.another_from(units, unit),
             wraps_alone: self.time_based,
+            misses: !self.counts_passes() || pass_units.saturating_mul(unit) < amount,
             order,
             random,
             draws,
@@ -90,13 +96,27 @@ impl JobSpec {
         })
     }
 
-    /// Whether fio keeps a map of the blocks that were drawn. This model has none where sizes
-    /// differ or some offsets are not drawn.
+    /// Whether fio keeps a map of the blocks that were drawn.
     pub(super) fn has_map(&self) -> bool {
         self.random_map
             && self.pattern.is_random()
             && self.distribution == Distribution::Even
             && self.alignment.is_none()
+    }
+
+    /// Whether that map is kept block by block: where a pass may end before each block has been
+    /// drawn, as sizes differ or not all offsets are drawn.
+    pub(super) fn maps_blocks(&self) -> bool {
+        self.has_map() && (self.sizes.is_some() || self.runs != Runs::default())
+    }
+
+    /// Whether a pass ends as soon as its bytes have been issued. fio counts those of requests that
+    /// the engine has queued (`do_io`, `io_queue_event` of backend.c), and an engine of one request
+    /// at a time queues none: there only a lack of places ends a pass before the whole amount.
+    fn counts_passes(&self) -> bool {
+        self.engine == Engine::Libaio
+            && !self.time_based
+            && (self.queues_trims || !self.pattern.trims())
     }
 
     /// Checks that zones end within the region: fio ends at a request in a zone beyond it, for
@@ -118,9 +138,10 @@ impl JobSpec {
         }
     }
 
-    /// The number of requests after which the job ends: fio counts all loops together.
+    /// The number of requests after which the job ends, unless its time ends it (`do_io`): fio
+    /// counts all loops together.
     fn most_requests(&self) -> Option<u64> {
-        let limit = self.request_limit?;
+        let limit = self.request_limit.filter(|_| !self.time_based)?;
         Some(limit.saturating_mul(u64::from(self.loops)))
     }
 
@@ -162,20 +183,33 @@ impl JobSpec {
         let is_random = self.pattern.is_random();
         let is_timed = self.time_based && self.verify.is_none();
         let goes_on = self.pattern.writes() && self.io_size.is_some_and(|size| size.0 > amount);
-        // Where requests are not back to back, their offsets tell when the end is reached.
-        let gaps = !is_random && (self.zones.is_some() || self.step != 0);
-        if gaps && (is_timed || goes_on) {
+        if !is_random && self.has_gaps() && (is_timed || goes_on) {
             u64::MAX
         } else if is_timed {
-            self.whole_units(region, unit, room)
+            match map || !is_random {
+                true => self.whole_units(region, unit, room),
+                false => u64::MAX,
+            }
         } else if map {
             let most = self.whole_units(region, unit, room);
             amount.div_ceil(unit).min(most)
+        } else if !self.counts_passes() {
+            let is_whole = !is_random && !self.pattern.is_mixed() && !self.has_gaps();
+            match is_whole {
+                true => self.whole_units(region, unit, room),
+                false => u64::MAX,
+            }
         } else if is_random || self.step != 0 || self.pattern.is_mixed() {
             amount.div_ceil(unit)
         } else {
             self.whole_units(amount, unit, room)
         }
+    }
+
+    /// Whether sequential requests are not back to back, so that their offsets alone tell when a
+    /// pass has ended.
+    fn has_gaps(&self) -> bool {
+        self.zones.is_some() || self.strides.is_some() || self.step != 0
     }
 
     /// The order of requests; `maps`: each block once in a pass.
@@ -204,16 +238,12 @@ impl JobSpec {
         let draws = self.pattern.is_random() || self.pattern.is_mixed() || self.sizes.is_some();
         let is_known = draws
             && self.distribution == Distribution::Even
-            && self.alignment.is_none()
-            && self.runs == Runs::default()
             && self.zones.is_none()
             && self.ranges == 1
-            && self.verify.is_none()
-            && !self.pattern.trims()
             && region_blocks <= u64::from(u32::MAX);
         let seed = self.random_seed.filter(|_| is_known)?;
         let process = self.first_process.saturating_add(clone);
-        Some(Box::new(Draws::new(seed, process, map)))
+        Some(Box::new(Draws::new(self, seed, process, map)))
     }
 
     /// The number of blocks that can be drawn in a direction, and their bytes: as in fio's
@@ -247,28 +277,30 @@ impl JobSpec {
             return Ok(u64::MAX);
         }
         let loops = u64::from(self.loops);
-        let too_large = |option| JobError::TooLarge { option };
-        let pass_units = pass_units.min(amount.div_ceil(unit));
-        let Some(io_size) = self.io_size else {
-            let passes = pass_units.checked_mul(loops);
-            let passes = passes.ok_or_else(|| too_large("loops"))?;
-            let whole = amount.checked_mul(loops);
-            let whole = whole.ok_or_else(|| too_large("loops"))?.div_ceil(unit);
-            return Ok(passes.min(whole));
+        let (limit, option) = match self.io_size {
+            Some(io_size) => (io_size.0, "io_size"),
+            None => (amount, "loops"),
         };
-        let most = io_size.0.checked_mul(loops);
-        let most = most.ok_or_else(|| too_large("io_size"))?.div_ceil(unit);
-        let asked = io_size.0.div_ceil(unit);
-        let passes = pass_units.saturating_mul(loops);
-        if passes >= asked {
-            return Ok(passes.min(most));
-        }
+        let most = limit.checked_mul(loops);
+        let most = most.ok_or(JobError::TooLarge { option })?.div_ceil(unit);
+        let pass_units = match self.has_gaps() {
+            true => pass_units.min(amount.div_ceil(unit)),
+            false => pass_units,
+        };
         let pass = pass_units.saturating_mul(unit).max(1);
-        let rest = io_size.0 % pass;
-        Ok(match rest < self.largest().0 {
-            true => io_size.0 / pass * pass_units,
-            false => asked,
-        })
+        let until = self.io_size.map_or(0, |io_size| io_size.0 + 1);
+        let passes = until.saturating_sub(self.largest().0).div_ceil(pass);
+        Ok(pass_units.saturating_mul(passes.max(loops)).min(most))
+    }
+
+    /// The number of units left of so many from which another pass begins when `loops` are over:
+    /// with an `io_size` fio goes on until less than a request is missing (`keep_running`).
+    fn another_from(&self, units: u64, unit: u64) -> u64 {
+        let begins = |io_size: Bytes| {
+            let beyond = units.saturating_sub(io_size.0.div_ceil(unit));
+            beyond.saturating_add(self.largest().0.div_ceil(unit))
+        };
+        self.io_size.map_or(u64::MAX, begins)
     }
 
     /// The size of the largest request.

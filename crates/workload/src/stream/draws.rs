@@ -13,23 +13,28 @@
 //! - A *direction* is drawn by its share in percent (`get_rand_ddir`). After a change it
 //!   stays until it has as many requests as the share of the other would ask for
 //!   (`set_rwmix_bytes`).
+//! - With `percentage_random` it is drawn first whether an offset is (`should_do_random`).
 //! - A *size* is drawn by the shares of `bssplit`, or from `bsrange`, until it fits
 //!   (`get_next_buflen`).
 //!
 //! Regions of more than 2^32 blocks, where fio uses another generator, are not drawn in this way.
 
 use super::Direction;
+use crate::job::JobSpec;
 use crate::shape::Sizes;
+use raidlab_random::Stream;
 use raidlab_units::{Sectors, Span, SpanSet};
 
 /// The factor from each seed to the next.
 const SEED_FACTOR: u64 = 0x9e37_0001;
 /// The number of multiplications before the first seed.
 const SEED_ROUNDS: u32 = 4;
-/// The indexes of seeds in fio's list: sizes of reads, writes and discards, mix, offsets.
+/// The indexes of seeds in fio's list: sizes of reads, writes and discards, mix, offsets, and
+/// whether an offset is drawn.
 const SIZE_SEEDS: [u32; 3] = [0, 1, 2];
 const MIX_SEED: u32 = 4;
 const OFFSET_SEED: u32 = 6;
+const RUN_SEED: u32 = 10;
 /// The base of the first word of a generator: fio's `(2^31) + (2^17) + (2^7)`, where C reads `^` as
 /// an exclusive or.
 const SEED_BASE: u32 = (2 ^ 31) + (2 ^ 17) + (2 ^ 7);
@@ -37,6 +42,19 @@ const SEED_BASE: u32 = (2 ^ 31) + (2 ^ 17) + (2 ^ 7);
 const DRAWS: f64 = 4_294_967_296.0;
 /// The number of draws of a size that does not fit before the smallest is taken.
 const MOST_DRAWS: u32 = 100;
+
+/// The seeds of sizes: what is read back, and what is written after a discard, has the sizes of the
+/// other (`td_fill_rand_seeds_internal`).
+fn size_seeds(job: &JobSpec) -> [u32; 3] {
+    let [reads, mut writes, mut trims] = SIZE_SEEDS;
+    if job.verify.is_some() {
+        writes = reads;
+    }
+    if job.pattern.trims_and_writes() {
+        trims = writes;
+    }
+    [reads, writes, trims]
+}
 
 /// A generator of fio: `taus88`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +102,8 @@ pub(super) struct Draws {
     offsets: Tausworthe,
     mix: Tausworthe,
     sizes: [Tausworthe; 3],
+    /// Whether offsets of reads, writes and discards are drawn.
+    runs: [Tausworthe; 3],
     /// The blocks taken in this pass, where each is taken once.
     taken: Option<SpanSet>,
     /// The numbers of reads and writes so far.
@@ -95,8 +115,8 @@ pub(super) struct Draws {
 }
 
 impl Draws {
-    /// Creates the draws for `randseed` `seed` and fio's number of the process, from 1.
-    pub(super) fn new(seed: u64, process: u32, has_map: bool) -> Self {
+    /// Creates the draws of a job for `randseed` `seed` and fio's number of the process, from 1.
+    pub(super) fn new(job: &JobSpec, seed: u64, process: u32, has_map: bool) -> Self {
         let generator = |place: u32| {
             let rounds = 0..SEED_ROUNDS + place;
             let seed = rounds.fold(seed, |seed, _| seed.wrapping_mul(SEED_FACTOR));
@@ -107,7 +127,8 @@ impl Draws {
         Self {
             offsets: generator(OFFSET_SEED),
             mix: generator(MIX_SEED),
-            sizes: SIZE_SEEDS.map(generator),
+            sizes: size_seeds(job).map(generator),
+            runs: [RUN_SEED; 3].map(generator),
             taken: has_map.then(SpanSet::default),
             issued: [0; 2],
             until: 0,
@@ -115,12 +136,27 @@ impl Draws {
         }
     }
 
-    /// Starts a pass, with all blocks free. fio notices the end of the last one by a draw for which
-    /// it finds no free block.
-    pub(super) fn start_pass(&mut self) {
+    /// Draws a request for which no block is free, where there is a map: by this fio notices that
+    /// a pass has ended. `read_percent`: the share of reads where its direction is drawn, too.
+    pub(super) fn miss(&mut self, read_percent: Option<u32>) {
+        if self.taken.is_none() {
+            return;
+        }
+        if let Some(percent) = read_percent {
+            let direction = self.direction(percent);
+            self.take_back(direction);
+        }
+        self.offsets.next();
+    }
+
+    /// Starts a pass, with all blocks free. Any direction may follow (`reset_io_counters` of
+    /// libfio.c), unless the job `goes_on` as one pass for fio.
+    pub(super) fn start_pass(&mut self, goes_on: bool) {
         if let Some(taken) = &mut self.taken {
-            self.offsets.next();
             taken.clear();
+        }
+        if !goes_on {
+            self.until = 0;
         }
     }
 
@@ -138,6 +174,12 @@ impl Draws {
         let block = free.unwrap_or(block);
         taken.insert(Span::new(block, block + 1));
         block
+    }
+
+    /// Draws whether the offset of direction `index` is drawn, where `percent` of them are
+    /// (`should_do_random`).
+    pub(super) fn is_random(&mut self, index: usize, percent: u32) -> bool {
+        self.runs[index].below(100) < percent.into()
     }
 
     /// Draws the direction of the next request of a job of which `read_percent` are reads.
@@ -161,7 +203,7 @@ impl Draws {
         }
     }
 
-    /// Takes back the last drawn direction, whose request was not made.
+    /// Takes back the last drawn direction, whose request was not made, as the pass has ended.
     pub(super) fn take_back(&mut self, direction: Direction) {
         if let Some(issued) = direction
             .index()
@@ -169,6 +211,7 @@ impl Draws {
         {
             *issued = issued.saturating_sub(1);
         }
+        self.until = 0;
     }
 
     /// Replaces the last drawn direction by this one.
@@ -219,5 +262,46 @@ impl Draws {
             .map(|_| draw())
             .find(|&size| fits(size))
             .unwrap_or(least)
+    }
+}
+
+/// Draws the bytes of a request for which `fits` holds by another generator than fio's.
+pub(super) fn size_by(
+    random: &mut Stream,
+    sizes: &Sizes,
+    unaligned: bool,
+    fits: impl Fn(u64) -> bool,
+) -> u64 {
+    (0..MOST_DRAWS)
+        .map(|_| draw_size(sizes, unaligned, random))
+        .find(|&size| fits(size))
+        .unwrap_or(sizes.least().0)
+}
+
+fn draw_size(sizes: &Sizes, unaligned: bool, random: &mut Stream) -> u64 {
+    match sizes {
+        Sizes::One(size) => size.0,
+        Sizes::Range { least, most } => {
+            // The size is drawn as in fio: the least plus up to the most, limited to the most, so
+            // that the largest is more frequent.
+            let drawn = least.0 + random.below(most.0);
+            let whole = if unaligned {
+                drawn
+            } else {
+                drawn - drawn % least.0
+            };
+            whole.min(most.0)
+        }
+        Sizes::Split(sizes) => {
+            let mut draw = random.below(100);
+            for &(size, share) in sizes {
+                let share = u64::from(share);
+                if draw < share {
+                    return size.0;
+                }
+                draw -= share;
+            }
+            sizes.last().map_or(0, |&(size, _)| size.0)
+        }
     }
 }

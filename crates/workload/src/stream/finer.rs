@@ -2,15 +2,12 @@
 //! zones with gaps, offsets drawn in other ways, and reading back.
 
 use super::block_map::BlockMap;
+use super::draws::size_by;
 use super::read_back::ReadBack;
 use super::{Direction, FLUSH, IoUnit, Order, RequestStream};
 use crate::job::{JobSpec, Pattern};
 use crate::shape::{Distribution, Runs, Sizes, Strides};
-use raidlab_random::Stream;
 use raidlab_units::Bytes;
-
-/// The number of draws of a size that does not fit before the smallest is taken.
-const MOST_DRAWS: u32 = 100;
 
 /// The additional state of such a stream.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,8 +88,7 @@ impl JobSpec {
                 writes_first: self.zones.is_some_and(|zones| !zones.reads_beyond)
                     && self.pattern.is_mixed()
                     && self.read_mix_percent < 100,
-                map: (self.sizes.is_some() && self.has_map() && self.runs == Runs::default())
-                    .then(|| BlockMap::new(self, region)),
+                map: self.maps_blocks().then(|| BlockMap::new(self, region)),
                 read_back: self
                     .verify
                     .filter(|_| self.pattern.writes())
@@ -115,25 +111,31 @@ impl RequestStream {
                 false => None,
             };
         }
+        // Where its bytes end a pass, fio does not come to the flush before it reads back.
+        if self.pass_left == 0 && !self.misses && self.read_back() {
+            return self.next_finer();
+        }
         if self.flush_is_due() {
             return Some(FLUSH);
         }
         // A pass may have no place left; if the next one has none either, the stream ends.
-        for _ in 0..2 {
+        for attempt in 0..2 {
             if self.pass_left == 0 {
                 if self.read_back() {
                     return self.next_finer();
                 }
-                self.start_pass();
+                if self.start_pass(attempt > 0) {
+                    return Some(FLUSH);
+                }
             }
             let direction = self.finer_direction();
             if let Some((offset, length)) = self.place(direction) {
                 return Some(self.issue(direction, offset, length));
             }
-            if self.by_passes {
-                self.units_left = self.units_left.saturating_sub(self.pass_left);
+            if let Some(draws) = &mut self.draws {
+                draws.take_back(direction);
             }
-            self.pass_left = 0;
+            self.end_pass(true);
             if self.units_left == 0 {
                 return self.next_finer();
             }
@@ -221,12 +223,15 @@ impl RequestStream {
         }
     }
 
-    /// Ends the pass, as the last drawn request has no place; and the job, if no
-    /// other pass follows.
-    pub fn end_pass(&mut self, time_based: bool) {
-        if self.by_passes {
-            self.units_left = self.units_left.saturating_sub(self.pass_left);
-        } else if !time_based {
+    /// Ends the pass, as the last drawn request has no place; and the job, if no other pass
+    /// follows. Beyond its number of passes a job `goes_on` for what is missing of its amount, and
+    /// for its time.
+    pub fn end_pass(&mut self, goes_on: bool) {
+        let ends = match self.passes_left {
+            Some(passes) => passes <= 1 && !(goes_on && self.units_left >= self.another_from),
+            None => !goes_on,
+        };
+        if ends {
             self.units_left = 0;
         }
         self.pass_left = 0;
@@ -273,36 +278,21 @@ impl RequestStream {
     fn place(&mut self, direction: Direction) -> Option<(u64, u64)> {
         let index = direction.index()?;
         let finer = self.finer.as_mut()?;
+        let is_turn = finer.is_turn();
         if direction == Direction::Write && self.pattern == Pattern::RandTrimWrite {
             return finer.before[2].map(|(first, end)| (first, end - first));
         }
-        let draws = match &mut self.order {
-            Order::Sequential { .. } => false,
-            Order::Mapped { .. } | Order::Drawn(_) => {
-                finer.run_left = finer.run_left.saturating_sub(1);
-                let is_turn = finer.run_left == 0;
-                if is_turn {
-                    finer.run_left = finer.runs.draw_every;
-                }
-                let percent = finer.runs.random_percent;
-                is_turn && (percent >= 100 || self.random.percent(percent))
-            }
-        };
+        let draws = is_turn && self.pattern.is_random() && self.draws_place(index);
+        let finer = self.finer.as_mut()?;
         let region = finer.region;
         let followed = if finer.goes_on {
-            // Where no size fits any more, a pass of one direction ends.
-            let ends = !self.pattern.is_mixed() && self.pass_left < self.pass_units;
-            if ends && !self.wraps_alone && finer.lacks_room(index, region) {
-                return None;
-            }
-            Some(finer.go_on(index, region, self.wraps_alone))
+            Some(finer.go_on(index, region, self.wraps_alone)?)
         } else if !self.pattern.is_random() {
             finer.follow(index, region)
         } else if draws {
             None
         } else {
-            let goes_round = self.wraps_alone;
-            match finer.run_on(index, goes_round) {
+            match finer.run_on(index, !is_turn, self.wraps_alone) {
                 // Beyond the device's end fio draws again, and beyond the region's the pass ends.
                 next if next >= finer.room => None,
                 next if next >= region => return None,
@@ -317,51 +307,83 @@ impl RequestStream {
                 *next += 1;
                 block * self.unit
             }
-            (None, Order::Drawn(offsets)) => {
-                let block = match &mut self.draws {
-                    Some(draws) => draws.block(offsets[index].blocks()),
-                    None => offsets[index].next(&mut self.random)?,
-                };
-                let block = match &finer.map {
-                    Some(map) => map.free(block)?,
-                    None => block,
-                };
-                block * finer.align[index]
+            (None, Order::Drawn(_)) => {
+                let align = finer.align[index];
+                self.draw_block(index)? * align
             }
         };
-        Some((offset, self.length(index, offset)?))
+        Some((offset, self.length(index, offset, draws)?))
     }
 
-    /// The bytes of a request of a direction at this offset; `None` where none fits.
-    fn length(&mut self, index: usize, offset: u64) -> Option<u64> {
+    /// Draws a block of a direction; `None` where none is free, or a sequence or pass has ended.
+    /// Where none is free a time-based job begins anew at once (`get_next_rand_block` of io_u.c).
+    fn draw_block(&mut self, index: usize) -> Option<u64> {
+        let (finer, Order::Drawn(offsets)) = (self.finer.as_mut()?, &mut self.order) else {
+            return None;
+        };
+        let mut draw = || match &mut self.draws {
+            Some(draws) => Some(draws.block(offsets[index].blocks())),
+            None => offsets[index].next(&mut self.random),
+        };
+        let block = draw()?;
+        let Some(map) = &mut finer.map else {
+            return Some(block);
+        };
+        if let Some(free) = map.free(block) {
+            return Some(free);
+        }
+        if !self.wraps_alone {
+            return None;
+        }
+        map.clear();
+        finer.before = [None; 3];
+        map.free(draw()?)
+    }
+
+    /// Whether the offset of a random job's next request in a direction is drawn, as its
+    /// `percentage_random` has it.
+    fn draws_place(&mut self, index: usize) -> bool {
+        let runs = self.finer.as_ref().map(|finer| finer.runs);
+        let percent = runs.unwrap_or_default().random_percent;
+        percent >= 100
+            || match &mut self.draws {
+                Some(draws) => draws.is_random(index, percent),
+                None => self.random.percent(percent),
+            }
+    }
+
+    /// The bytes of a request of a direction at this offset; `None` where none fits. The map has
+    /// those whose offset was `drawn`, and no other.
+    fn length(&mut self, index: usize, offset: u64, drawn: bool) -> Option<u64> {
         let finer = self.finer.as_mut()?;
         let least = finer.sizes[index].least().0;
-        // fio lets a sequential request of one size stick out of the region.
-        let is_one = matches!(finer.sizes[index], Sizes::One(_)) && !self.pattern.is_random();
+        // fio lets a request of one size that follows another stick out of the region.
+        let is_one = matches!(finer.sizes[index], Sizes::One(_)) && !drawn;
         let end = if is_one { finer.room } else { finer.region };
         let fits = |length: u64| offset + length <= end;
         if !fits(least) {
             return None;
         }
         let (sizes, unaligned) = (&finer.sizes[index], finer.unaligned);
-        let length = match &mut self.draws {
-            Some(draws) => draws.size(index, sizes, unaligned, fits),
-            None => (0..MOST_DRAWS)
-                .map(|_| draw_size(sizes, unaligned, &mut self.random))
-                .find(|&length| fits(length))
-                .unwrap_or(least),
+        // What is written after a discard has its size, where fio draws both from the same sizes.
+        let alike = index == 1 && self.pattern.trims_and_writes() && finer.sizes[2] == *sizes;
+        let trimmed = finer.before[2].filter(|&(first, _)| alike && first == offset);
+        let length = match (&mut self.draws, trimmed) {
+            (Some(draws), _) => draws.size(index, sizes, unaligned, fits),
+            (None, Some((first, end))) => end - first,
+            (None, None) => size_by(&mut self.random, sizes, unaligned, fits),
         };
         Some(match &mut finer.map {
-            Some(map) => map.take(offset, length, least),
-            None => length,
+            Some(map) if drawn => map.take(offset, length, least),
+            _ => length,
         })
     }
 }
 
 impl Finer {
-    /// Starts a new pass.
-    pub(super) fn start_pass(&mut self) {
-        if !self.goes_on {
+    /// Starts a new pass, at the region's start where all directions `restart`.
+    pub(super) fn start_pass(&mut self, restart: bool) {
+        if restart || !self.goes_on {
             self.before = [None; 3];
             self.zone = [0; 2];
         }
@@ -370,36 +392,36 @@ impl Finer {
         }
     }
 
-    /// Whether even the smallest of a direction's different sizes does not fit after
-    /// its last request.
-    fn lacks_room(&self, index: usize, region: u64) -> bool {
-        let last = self.before[index].map_or(0, |(_, end)| end);
-        let sizes = &self.sizes[index];
-        let is_one = matches!(sizes, Sizes::One(_));
-        !is_one && last.saturating_add(sizes.least().0) > region
-    }
-
-    /// The next sequential offset of a direction of a job whose requests are back to back.
-    fn go_on(&mut self, index: usize, region: u64, wraps_alone: bool) -> u64 {
+    /// The next sequential offset of a direction of a job whose requests are back to back; `None`
+    /// where even its smallest size does not fit any more, and the pass ends.
+    fn go_on(&mut self, index: usize, region: u64, wraps_alone: bool) -> Option<u64> {
         let last = self.before[index].map_or(0, |(_, end)| end);
         let (least, end) = match &self.sizes[index] {
             Sizes::One(size) if last < region => (size.0, self.room),
             sizes => (sizes.least().0, region),
         };
         if last.saturating_add(least) <= end {
-            return last;
+            return Some(last);
         }
-        match wraps_alone {
-            true => self.before[index] = None,
-            false => self.before = [None; 3],
-        }
-        0
+        self.before[index] = None;
+        wraps_alone.then_some(0)
     }
 
-    /// The offset at which a run of a random job continues in a direction.
-    fn run_on(&self, index: usize, goes_round: bool) -> u64 {
+    /// Counts a request; returns whether it is the first one of a run, whose offset may be drawn.
+    const fn is_turn(&mut self) -> bool {
+        self.run_left = self.run_left.saturating_sub(1);
+        let is_turn = self.run_left == 0;
+        if is_turn {
+            self.run_left = self.runs.draw_every;
+        }
+        is_turn
+    }
+
+    /// The offset at which a random job continues in a direction, within a run or with another
+    /// one: only within a run is an offset repeated.
+    fn run_on(&self, index: usize, within: bool, goes_round: bool) -> u64 {
         let (first, end) = self.before[index].unwrap_or_default();
-        match self.runs.repeat {
+        match self.runs.repeat && within {
             true => first,
             false if goes_round && end >= self.region => 0,
             false => end,
@@ -450,35 +472,6 @@ impl Finer {
             next if next < self.start.saturating_add(self.room) => next,
             _ if step > 0 => self.start,
             _ => region.wrapping_add_signed(step),
-        }
-    }
-}
-
-/// Draws a size.
-fn draw_size(sizes: &Sizes, unaligned: bool, random: &mut Stream) -> u64 {
-    match sizes {
-        Sizes::One(size) => size.0,
-        Sizes::Range { least, most } => {
-            // The size is drawn as in fio: the least plus up to the most, limited to the most, so
-            // that the largest is more frequent.
-            let drawn = least.0 + random.below(most.0);
-            let whole = if unaligned {
-                drawn
-            } else {
-                drawn - drawn % least.0
-            };
-            whole.min(most.0)
-        }
-        Sizes::Split(sizes) => {
-            let mut draw = random.below(100);
-            for &(size, share) in sizes {
-                let share = u64::from(share);
-                if draw < share {
-                    return size.0;
-                }
-                draw -= share;
-            }
-            sizes.last().map_or(0, |&(size, _)| size.0)
         }
     }
 }

@@ -1,4 +1,5 @@
 //! Jobs beside those of fio itself.
 
 mod examples;
+mod passes;
 mod requests;

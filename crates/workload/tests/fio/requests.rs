@@ -12,7 +12,7 @@ use std::process::Command;
 /// The file that fio works on.
 const FILE: u64 = 16 << 20;
 
-/// A request: `read`, `write` or `trim`, offset, length.
+/// A request: `read`, `write`, `trim` or `flush`, and the offset and length of its bytes.
 type Request = (String, u64, u64);
 
 /// A folder that goes away.
@@ -33,7 +33,7 @@ impl Drop for Folder {
     }
 }
 
-fn is_installed() -> bool {
+pub(crate) fn is_installed() -> bool {
     let found = Command::new("fio").arg("--version").output().is_ok();
     if !found {
         eprintln!("fio is not installed: nothing is compared");
@@ -69,10 +69,12 @@ fn of_fio(name: &str, options: &str) -> Vec<Request> {
         let mut words = line.split_whitespace().rev();
         let length = words.next()?.parse().ok()?;
         let offset = words.next()?.parse().ok()?;
-        let action = words
-            .next()
-            .filter(|word| matches!(*word, "read" | "write" | "trim"))?;
-        Some((action.to_owned(), offset, length))
+        let action = words.next()?;
+        match action {
+            "read" | "write" | "trim" => Some((action.to_owned(), offset, length)),
+            "sync" | "datasync" => Some(("flush".to_owned(), 0, 0)),
+            _ => None,
+        }
     };
     text.lines().filter_map(request).collect()
 }
@@ -107,14 +109,14 @@ fn of_model(options: &str) -> Vec<Request> {
     };
     std::iter::from_fn(next)
         .take(100_000)
-        .filter_map(|unit| {
+        .map(|unit| {
             let action = match unit.direction {
                 Direction::Read => "read",
                 Direction::Write => "write",
                 Direction::Trim => "trim",
-                Direction::Flush => return None,
+                Direction::Flush => "flush",
             };
-            Some((action.to_owned(), unit.offset.0, unit.length.0))
+            (action.to_owned(), unit.offset.0, unit.length.0)
         })
         .collect()
 }
@@ -216,23 +218,31 @@ fn what_fio_does_not_draw_is_the_same_in_the_same_order() {
     if !is_installed() {
         return;
     }
-    let mut wrong = Vec::new();
-    for (index, options) in DETERMINISTIC.into_iter().enumerate() {
-        let fio = of_fio(&format!("{index}"), options);
+    all_alike(&DETERMINISTIC, false);
+}
+
+/// Compares the requests of each job, up to where the shorter list ends if they `go_on` for ever.
+pub(crate) fn all_alike<T: AsRef<str>>(jobs: &[T], go_on: bool) {
+    let difference = |(index, options): (usize, &T)| {
+        let options = options.as_ref();
+        let fio = of_fio(&format!("{}-{index}", jobs.len()), options);
         let model = of_model(options);
         assert!(!fio.is_empty(), "{options}");
-        if fio != model {
-            let differs = fio.iter().zip(&model).position(|(fio, model)| fio != model);
-            let differs = differs.unwrap_or(fio.len().min(model.len()));
-            wrong.push(format!(
-                "{options}: {} of fio's, {} of the model's, from request {differs}: {:?} {:?}",
+        let pairs = fio.len().min(model.len());
+        let differs = fio.iter().zip(&model).position(|(fio, model)| fio != model);
+        let same = differs.is_none() && (go_on || fio.len() == model.len());
+        let from = differs.unwrap_or(pairs);
+        (!same).then(|| {
+            format!(
+                "{options}: {} of fio's, {} of the model's, from request {from}: {:?} {:?}",
                 fio.len(),
                 model.len(),
-                &fio[differs.min(fio.len())..(differs + 3).min(fio.len())],
-                &model[differs.min(model.len())..(differs + 3).min(model.len())],
-            ));
-        }
-    }
+                &fio[from..(from + 3).min(fio.len())],
+                &model[from..(from + 3).min(model.len())],
+            )
+        })
+    };
+    let wrong: Vec<String> = jobs.iter().enumerate().filter_map(difference).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -409,21 +419,16 @@ fn a_seed_gives_the_requests_that_fio_draws() {
     if !is_installed() {
         return;
     }
-    let mut wrong = Vec::new();
-    for (index, options) in DRAWN.iter().enumerate() {
-        let seed = [1, 301, 123_456_789_012_u64][index % 3];
-        let options = format!("{options} --randrepeat=0 --randseed={seed}");
-        let fio = of_fio(&format!("drawn-{index}"), &options);
-        let model = of_model(&options);
-        let differs = fio.iter().zip(&model).position(|(a, b)| a != b);
-        if differs.is_some() || fio.len() != model.len() {
-            let (ours, theirs) = (model.len(), fio.len());
-            wrong.push(format!(
-                "{options}: {theirs} of fio's, {ours} of the model's, {differs:?}"
-            ));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    all_alike(&with_seeds(&DRAWN), false);
+}
+
+/// The jobs with a `randseed`, each with another one than the job before it.
+pub(crate) fn with_seeds(jobs: &[&str]) -> Vec<String> {
+    let seeds = [1, 301, 123_456_789_012_u64].into_iter().cycle();
+    let seeded = jobs.iter().zip(seeds);
+    seeded
+        .map(|(options, seed)| format!("{options} --randrepeat=0 --randseed={seed}"))
+        .collect()
 }
 
 /// A disk can go while a run goes on. fio would make a file of its name in `/dev`, fill the

@@ -152,11 +152,11 @@ fn old_versions_count_kibibytes_and_microseconds() {
 /// at the end too.
 #[test]
 fn flushes_by_fdatasync_are_counted_by_their_times() {
-    let syncs = |option: &str| {
+    let syncs = |options: &str, counted: u64, timed: u64| {
         let job = format!(
-            r#""jobname" : "x", "job options" : {{ "{option}" : "1" }},
-            "sync" : {{ "total_ios" : 0, "lat_ns" : {{ "min" : 1, "max" : 5, "mean" : 3.0,
-              "stddev" : 1.0, "N" : 299 }} }},"#
+            r#""jobname" : "x", "job options" : {{ {options} }},
+            "sync" : {{ "total_ios" : {counted}, "lat_ns" : {{ "min" : 1, "max" : 5, "mean" : 3.0,
+              "stddev" : 1.0, "N" : {timed} }} }},"#
         );
         let text = old("3.33", 4096 * 1024).replace("\"jobname\" : \"x\",", &job);
         let result = parse(&text).expect("3.33");
@@ -164,8 +164,14 @@ fn flushes_by_fdatasync_are_counted_by_their_times() {
         let part = parts.find(|part| part.operation == Operation::Sync)?;
         part.total_ios
     };
-    assert_eq!(syncs("fdatasync"), Some(299));
-    assert_eq!(syncs("end_fsync"), None);
+    assert_eq!(syncs(r#""fdatasync" : "1""#, 0, 299), Some(299));
+    assert_eq!(syncs(r#""end_fsync" : "1""#, 0, 299), None);
+    // As with `--size=4m --bs=64k --rw=write`.
+    let both = r#""fsync" : "5", "fdatasync" : "3""#;
+    assert_eq!(syncs(both, 12, 29), Some(29));
+    // With `gtod_reduce` nothing is timed.
+    assert_eq!(syncs(both, 12, 0), None);
+    assert_eq!(syncs(r#""fsync" : "5""#, 12, 0), Some(12));
 }
 
 #[test]

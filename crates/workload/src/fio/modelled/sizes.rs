@@ -90,6 +90,9 @@ pub(super) fn settle(draft: &mut Draft) {
         let mut said = said.filter_map(|sizes| sizes[index].clone());
         said.next().unwrap_or(Sizes::One(spec.block_size))
     });
+    // fio keeps its random map beside the alignment that it has anyway (`fixup_options` of init.c).
+    let aligned = sizes.each_ref().map(Sizes::least);
+    spec.alignment.take_if(|given| *given == aligned);
     let used: Vec<&Sizes> = spec
         .pattern
         .directions()
