@@ -119,8 +119,7 @@ impl Array {
     }
 
     /// Goes on with the remaining targets of a sync after a member has left. A check or repair
-    /// ends, as in md (drivers/md/raid1.c, `raid1_error`): the recovery of a spare is not to wait
-    /// for it.
+    /// ends, as in md (drivers/md/raid1.c, `raid1_error`), so that no spare waits for its end.
     pub(super) fn retarget_sync(&mut self, slot: Slot) {
         match self.recovery.walk.kind() {
             None => {}
