@@ -177,7 +177,7 @@ fn of_processor(error: LoadPresetError) -> LoadPresetError {
 mod tests {
     use super::{load, names, processor, processor_names};
     use raidlab_disk::Basis;
-    use raidlab_lab::Files;
+    use raidlab_lab::{Files, catalogue};
 
     #[test]
     fn every_built_in_preset_is_valid() {
@@ -188,6 +188,20 @@ mod tests {
                 let provenance = preset.provenance(set).expect(set);
                 assert!(provenance.iter().all(|number| !number.source.is_empty()));
             }
+        }
+    }
+
+    /// The sum that data/subjects/hosts.toml names as the source of `turnaround_with_flash`.
+    #[test]
+    fn a_host_with_flash_takes_what_its_processor_charges() {
+        let files = Files::default();
+        let cost = processor(&files, "desktop-2015").expect("built in").numbers;
+        let request = cost.user_ns + cost.call_ns + cost.dispatch_ns;
+        let answer = cost.interrupt_ns + cost.complete_ns + cost.wake_call_ns + cost.switch_ns;
+        for name in ["linux-3.16", "linux-5.10", "linux-6.9", "linux-6.12-2g"] {
+            let host = catalogue::host(&files, name).expect("built in");
+            let own = host.turnaround_with_flash.0 as f64;
+            assert!((own - request - answer).abs() < 1.0, "{name}: {own} ns");
         }
     }
 

@@ -43,8 +43,8 @@ const DRAWS: f64 = 4_294_967_296.0;
 /// The number of draws of a size that does not fit before the smallest is taken.
 const MOST_DRAWS: u32 = 100;
 
-/// The seeds of sizes: what is read back, and what is written after a discard, has the sizes of the
-/// other (`td_fill_rand_seeds_internal`).
+/// The seeds of sizes. What is read back has the sizes of what was written, and what is written
+/// after a discard has the sizes of the discards (fio's `td_fill_rand_seeds_internal`).
 fn size_seeds(job: &JobSpec) -> [u32; 3] {
     let [reads, mut writes, mut trims] = SIZE_SEEDS;
     if job.verify.is_some() {
@@ -176,8 +176,8 @@ impl Draws {
         block
     }
 
-    /// Draws whether the offset of direction `index` is drawn, where `percent` of them are
-    /// (`should_do_random`).
+    /// Draws whether the offset of direction `index` is drawn, where `percent` of them are:
+    /// `should_do_random` of fio's io_u.c.
     pub(super) fn is_random(&mut self, index: usize, percent: u32) -> bool {
         self.runs[index].below(100) < percent.into()
     }
