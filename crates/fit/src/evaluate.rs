@@ -1,10 +1,10 @@
 //! The evaluation of one fact under one set of parameters.
 
-use crate::facts::{Fact, Prior, Quantity};
+use crate::facts::{Counted, Fact, Prior, Quantity};
 use raidlab_array::{
     Array, ArrayConfig, ConfigError, MemberConfig, ReadPolicyError, RecoveryConfig,
 };
-use raidlab_disk::{Disk, DiskParameters, Order, ParameterError};
+use raidlab_disk::{Disk, DiskParameters, Order, ParameterError, StateError};
 use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, SimError};
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -30,7 +30,16 @@ pub enum FitError {
         /// The fact's id in the facts file.
         fact: String,
         /// The time for which it was simulated, in seconds of virtual time.
-        seconds: u64,
+        seconds: f64,
+    },
+    /// A left-out drive cannot begin in the state that its facts are of.
+    #[error("`{drive}` cannot begin so")]
+    State {
+        /// The preset's name.
+        drive: String,
+        /// The reason why it cannot.
+        #[source]
+        source: StateError,
     },
     /// A subject is no read policy.
     #[error("fact `{fact}` names an unknown subject")]
@@ -77,17 +86,17 @@ pub enum FitError {
     },
 }
 
-/// The simulated I/Os per second of a fact, over `seconds` of virtual time.
+/// The simulated I/Os per second of a fact, over `time` of virtual time.
 pub(crate) fn simulate(
     fact: &Fact,
     parameters: &DiskParameters,
-    seconds: u64,
+    time: Nanos,
     seed: u64,
 ) -> Result<f64, FitError> {
     let mut machine = machine(fact, parameters, seed)?;
     let mut group = fact.group();
     for job in &mut group.jobs {
-        job.runtime = Some(Nanos::from_secs(seconds));
+        job.runtime = Some(time);
         job.time_based = true;
     }
     let result = machine.run(&group).map_err(|source| FitError::Simulation {
@@ -95,14 +104,18 @@ pub(crate) fn simulate(
         source,
     })?;
     let job = &result.jobs[0];
-    let operations = if fact.reads { &job.reads } else { &job.writes };
-    if operations.ios == 0 {
+    let ios = match fact.counted {
+        Counted::Reads => job.reads.ios,
+        Counted::Writes => job.writes.ios,
+        Counted::Both => job.reads.ios + job.writes.ios,
+    };
+    if ios == 0 {
         return Err(FitError::Nothing {
             fact: fact.id.clone(),
-            seconds,
+            seconds: time.as_secs_f64(),
         });
     }
-    Ok(operations.iops(result.runtime))
+    Ok(ios as f64 / result.runtime.as_secs_f64())
 }
 
 fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machine, FitError> {
@@ -117,7 +130,7 @@ fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machin
     let member = MemberConfig {
         size: parameters.capacity,
         data_offset: Sectors::ZERO,
-        rotational: true,
+        rotational: parameters.medium().facts().rotational,
         write_mostly: false,
         bad_blocks: None,
     };

@@ -59,6 +59,17 @@ pub struct Prior {
     pub source: String,
 }
 
+/// The requests of a job that a measured rate counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// Its reads alone.
+    Reads,
+    /// Its writes alone.
+    Writes,
+    /// Both together.
+    Both,
+}
+
 /// A measured job, and the rate that it had.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
@@ -72,8 +83,8 @@ pub struct Fact {
     pub jobs: Vec<JobSpec>,
     /// The host's turnaround, in microseconds.
     pub turnaround_us: u64,
-    /// Whether its reads were measured; else its writes.
-    pub reads: bool,
+    /// The requests of that job that were counted.
+    pub counted: Counted,
     /// The measured I/Os per second: issued over run time.
     pub iops: f64,
     /// The parameter sets that were fitted on it.
@@ -211,7 +222,7 @@ impl Facts {
         let load = |fact: &Fact| {
             let mut jobs = fact.jobs.clone();
             jobs.iter_mut().for_each(|job| job.name.clear());
-            (fact.subject.clone(), jobs, fact.turnaround_us, fact.reads)
+            (fact.subject.clone(), jobs, fact.turnaround_us, fact.counted)
         };
         let apart = |one: f64, other: f64| one.max(other) > 1.05 * one.min(other);
         pairs
@@ -318,7 +329,11 @@ impl RawFact {
             subject: self.subject.clone(),
             jobs: jobs.clone(),
             turnaround_us: self.turnaround_us,
-            reads,
+            counted: if reads {
+                Counted::Reads
+            } else {
+                Counted::Writes
+            },
             iops: self.ios as f64 / (self.runtime_ms as f64 / 1e3),
             sets: self.sets.clone(),
             source: self.source.clone(),

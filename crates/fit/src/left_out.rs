@@ -7,11 +7,13 @@
 //! Bands that hold a further disk's errors follow from them: see `bands`.
 
 mod bands;
+mod drives;
 
 pub use bands::{LeftOutBand, bands_file, left_out_bands};
 
 use crate::evaluate::{FitError, simulate};
-use crate::facts::Fact;
+use crate::facts::{Counted, Fact};
+use drives::LeftOutDrive;
 use raidlab_disk::{DiskParameters, Load, Medium};
 use raidlab_units::{Bytes, Nanos, SECTOR_BYTES, Sectors};
 use raidlab_workload::{Engine, JobSpec, Pattern};
@@ -34,6 +36,7 @@ pub struct LeftOut {
     /// The preset that lends its shingled tracks, in its first set.
     pub shingled: String,
     disk: Vec<LeftOutDisk>,
+    drive: Vec<LeftOutDrive>,
     rated: Vec<Rated>,
 }
 
@@ -93,6 +96,7 @@ struct Rated {
     predicted: f64,
     measured: f64,
     source: String,
+    disputed: Option<String>,
 }
 
 /// The error of a file of left-out disks that cannot be used.
@@ -201,6 +205,9 @@ impl LeftOut {
                 return Err(fail(format!("{}: figures must be above 0", rated.disk)));
             }
         }
+        for drive in &found.drive {
+            drive.check().map_err(fail)?;
+        }
         let facts = found.disk.iter().flat_map(|disk| &disk.fact);
         for fact in facts {
             if fact.ios == 0 || fact.runtime_ms == 0 || fact.queue_depth == 0 {
@@ -211,8 +218,14 @@ impl LeftOut {
         Ok(found)
     }
 
-    /// Computes every figure beside its prediction, each simulated for `seconds`. `donor` and
-    /// `shingled` are the presets that the file names.
+    /// The presets of solid-state drives that the file names, in its order.
+    pub fn drives(&self) -> impl Iterator<Item = &str> {
+        self.drive.iter().map(|drive| drive.preset.as_str())
+    }
+
+    /// Computes every figure beside its prediction, each simulated for `seconds`, and those of
+    /// solid-state drives for a 300th of that. `donor` and `shingled` are the presets that the
+    /// file names, and `drives` those of [`Self::drives`].
     ///
     /// # Errors
     /// A disk that cannot be simulated.
@@ -220,6 +233,7 @@ impl LeftOut {
         &self,
         donor: &DiskParameters,
         shingled: &DiskParameters,
+        drives: &[DiskParameters],
         seconds: u64,
         seed: u64,
     ) -> Result<Vec<LeftOutRow>, FitError> {
@@ -242,11 +256,14 @@ impl LeftOut {
                     what: simulated.title.clone(),
                     queue_depth: fact.queue_depth,
                     measured: simulated.iops,
-                    predicted: simulate(&simulated, &parameters, seconds, seed)?,
+                    predicted: simulate(&simulated, &parameters, Nanos::from_secs(seconds), seed)?,
                     disputed: fact.disputed.clone().unwrap_or_default(),
                     source: disk.source.clone(),
                 });
             }
+        }
+        for (drive, preset) in self.drive.iter().zip(drives) {
+            rows.extend(drive.rows(preset, seconds, seed)?);
         }
         rows.extend(self.rated.iter().map(|rated| LeftOutRow {
             disk: rated.disk.clone(),
@@ -256,7 +273,7 @@ impl LeftOut {
             queue_depth: 0,
             measured: rated.measured,
             predicted: rated.predicted,
-            disputed: String::new(),
+            disputed: rated.disputed.clone().unwrap_or_default(),
             source: rated.source.clone(),
         }));
         Ok(rows)
@@ -297,7 +314,11 @@ fn simulated(disk: &LeftOutDisk, fact: &LeftOutFact) -> Fact {
             ..JobSpec::default()
         }],
         turnaround_us: TURNAROUND_US,
-        reads,
+        counted: if reads {
+            Counted::Reads
+        } else {
+            Counted::Writes
+        },
         iops: fact.ios as f64 / (fact.runtime_ms as f64 / 1e3),
         sets: Vec::new(),
         source: disk.source.clone(),

@@ -16,7 +16,7 @@ mod search;
 mod simplex;
 
 pub use evaluate::FitError;
-pub use facts::{Fact, Facts, FactsError, Free, Prior, Quantity};
+pub use facts::{Counted, Fact, Facts, FactsError, Free, Prior, Quantity};
 pub use left_out::{
     DONOR_SEEK_MS, DataSheet, LeftOut, LeftOutBand, LeftOutError, LeftOutRow, bands_file,
     left_out_bands,

@@ -10,6 +10,7 @@ use crate::evaluate::{FitError, quantity, simulate};
 use crate::facts::{Fact, Facts, Free, Prior};
 use crate::simplex;
 use raidlab_disk::DiskParameters;
+use raidlab_units::Nanos;
 use rayon::prelude::*;
 use std::cell::Cell;
 
@@ -99,7 +100,7 @@ impl Problem<'_> {
             .facts
             .par_iter()
             .map(|fact| {
-                let iops = simulate(fact, parameters, seconds, seed)?;
+                let iops = simulate(fact, parameters, Nanos::from_secs(seconds), seed)?;
                 Ok((iops / fact.iops - 1.0) * 100.0)
             })
             .collect();
@@ -281,7 +282,7 @@ pub fn check(
         .facts
         .par_iter()
         .map(|fact| {
-            let fitted = simulate(fact, parameters, seconds, seed)?;
+            let fitted = simulate(fact, parameters, Nanos::from_secs(seconds), seed)?;
             Ok(FactRow {
                 id: fact.id.clone(),
                 title: fact.title.clone(),

@@ -131,15 +131,20 @@ pub fn fit(arguments: &Arguments) -> Result<(), Failure> {
 /// Predicts the disks that were left out.
 fn left_out(arguments: &Arguments) -> Result<(), Failure> {
     let facts = data::left_out().map_err(Failure::input)?;
-    let donor = presets::load(&facts.donor)?;
-    let donor = donor.parameters(&facts.set).map_err(Failure::usage)?;
-    let shingled = presets::load(&facts.shingled)?;
-    let shingled = shingled
-        .parameters(&disks::set(&shingled, None)?)
-        .map_err(Failure::usage)?;
-    let rows = facts
-        .rows(donor, shingled, arguments.seconds, arguments.seed)
-        .map_err(failed)?;
+    let numbers = |name: &str, set: Option<&str>| {
+        let preset = presets::load(name)?;
+        let set = disks::set(&preset, set)?;
+        preset.parameters(&set).cloned().map_err(Failure::usage)
+    };
+    let drives = facts.drives().map(|name| numbers(name, None));
+    let rows = facts.rows(
+        &numbers(&facts.donor, Some(&facts.set))?,
+        &numbers(&facts.shingled, None)?,
+        &drives.collect::<Result<Vec<_>, _>>()?,
+        arguments.seconds,
+        arguments.seed,
+    );
+    let rows = rows.map_err(failed)?;
     let bands = left_out_bands(&rows);
     if arguments.toml {
         return output::print(&bands_file(&bands));

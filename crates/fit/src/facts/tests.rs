@@ -1,6 +1,6 @@
 //! What people are told of a facts file that is wrong.
 
-use super::Facts;
+use super::{Counted, Facts};
 use raidlab_units::table;
 
 const GOOD: &str = r#"schema = 1
@@ -54,7 +54,11 @@ fn a_good_file_says_what_it_says() {
     let facts = Facts::parse("facts.toml", GOOD).expect("valid");
     assert_eq!(facts.sets(), ["joint", "strict"]);
     assert_eq!((facts.facts[0].iops, facts.facts[1].iops), (100.0, 1.0));
-    assert!(facts.facts[0].reads && !facts.facts[1].reads);
+    let counted = facts.facts.iter().map(|fact| fact.counted);
+    assert_eq!(
+        counted.collect::<Vec<_>>(),
+        [Counted::Reads, Counted::Writes]
+    );
     assert!(facts.facts[0].group().stop_together);
     assert_eq!(facts.free[0].range, [0.2, 2.0]);
 }

@@ -10,8 +10,10 @@
 //! 4. Two figures on the same disks share their error as far as the disks' loads are
 //!    alike. What is left is the difference of a disk's errors between depths of which
 //!    one is at most twice the other, by the same rules.
-//! 5. Reads mixed with writes were not measured: their band holds those of reads and of
-//!    writes, and for their ratio any two random loads of a disk are compared.
+//! 5. Reads mixed with writes are compared with other random loads too: an array with parity
+//!    reads and writes where a mirror only writes. So for their ratio rule 4 counts all random
+//!    loads of a disk. Where no mixed load was measured, their band holds those of reads and
+//!    of writes, and for their ratio any two random loads of a disk are compared.
 
 use super::LeftOutRow;
 use raidlab_disk::{Band, Load, Medium};
@@ -50,7 +52,7 @@ pub fn left_out_bands(rows: &[LeftOutRow]) -> Vec<LeftOutBand> {
             .iter()
             .filter(|row| row.medium == medium && row.disputed.is_empty())
             .collect();
-        let is_random = |load: Load| !matches!(load, Load::Stream | Load::Streams | Load::Mixed);
+        let is_random = |load: Load| !matches!(load, Load::Stream | Load::Streams);
         let random: Vec<&LeftOutRow> = own
             .iter()
             .copied()
@@ -59,31 +61,34 @@ pub fn left_out_bands(rows: &[LeftOutRow]) -> Vec<LeftOutBand> {
         for &load in Load::ALL {
             let of_load: Vec<&LeftOutRow> =
                 own.iter().copied().filter(|row| row.load == load).collect();
-            let (counted, like) = if load == Load::Mixed {
-                (&random, u32::MAX)
-            } else {
-                (&of_load, LIKE_DEPTHS)
-            };
-            let by_disk = by_disk(counted);
-            if by_disk.is_empty() {
+            let is_mixed = load == Load::Mixed;
+            let compared = by_disk(if is_mixed { &random } else { &of_load });
+            if compared.is_empty() {
                 continue;
             }
-            let mut band = around(&by_disk);
-            if load == Load::Mixed {
+            let unmeasured = is_mixed && of_load.is_empty();
+            let like = if unmeasured { u32::MAX } else { LIKE_DEPTHS };
+            let own = by_disk(&of_load);
+            let mut band = around(&own);
+            if unmeasured {
                 let shares = |one: &&LeftOutBand| match one.medium {
                     other if medium.facts().like == Some(other) => one.load == load,
-                    own => own == medium && is_random(one.load),
+                    other => other == medium && is_random(one.load),
                 };
                 let parts = bands.iter().filter(shares);
                 band = parts.fold(Band::NONE, |band, part| band.or(part.band));
                 band.ratio = 1.0;
             }
-            band.ratio = band.ratio.max(apart(&by_disk, like));
+            band.ratio = band.ratio.max(apart(&compared, like));
             bands.push(LeftOutBand {
                 medium,
                 load,
                 band: outwards(band),
-                disks: by_disk.len(),
+                disks: if unmeasured {
+                    compared.len()
+                } else {
+                    own.len()
+                },
             });
         }
     }

@@ -1,6 +1,6 @@
 //! The bands of disks that nobody fitted follow from disks that were left out.
 
-use raidlab_disk::{DiskParameters, Medium, Preset};
+use raidlab_disk::{DiskParameters, Load, Medium, Preset};
 use raidlab_fit::{
     DONOR_SEEK_MS, DataSheet, LeftOut, LeftOutBand, LeftOutRow, bands_file, left_out_bands,
 };
@@ -26,7 +26,18 @@ fn donor() -> DiskParameters {
 fn the_bands_are_those_that_leaving_out_gives() {
     let text = include_str!("../../../../data/disks/st4000dm004.toml");
     let shingled = preset("st4000dm004.toml", text, "rated");
-    let rows = left_out().rows(&donor(), &shingled, 60, 1).unwrap();
+    let drive = |name: &str| {
+        let path = format!(
+            "{}/../../data/disks/{name}.toml",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let text = std::fs::read_to_string(&path).expect(&path);
+        preset(name, &text, "rated")
+    };
+    let drives: Vec<DiskParameters> = left_out().drives().map(drive).collect();
+    let rows = left_out()
+        .rows(&donor(), &shingled, &drives, 60, 1)
+        .unwrap();
     let bands = left_out_bands(&rows);
     assert_eq!(
         bands_file(&bands),
@@ -84,7 +95,7 @@ fn row(disk: &str, queue_depth: u32, measured: f64) -> LeftOutRow {
     LeftOutRow {
         disk: disk.to_owned(),
         medium: Medium::Platters,
-        load: raidlab_disk::Load::QueuedRandomRead,
+        load: Load::QueuedRandomRead,
         what: String::new(),
         queue_depth,
         measured,
@@ -95,7 +106,7 @@ fn row(disk: &str, queue_depth: u32, measured: f64) -> LeftOutRow {
 }
 
 fn queued(rows: &[LeftOutRow]) -> LeftOutBand {
-    let of = |one: &LeftOutBand| one.load == raidlab_disk::Load::QueuedRandomRead;
+    let of = |one: &LeftOutBand| one.load == Load::QueuedRandomRead;
     *left_out_bands(rows).iter().find(|one| of(one)).unwrap()
 }
 
@@ -139,4 +150,60 @@ fn what_the_depths_of_one_disk_share_cancels() {
     // Depths that are four apart put unlike loads on a disk.
     let far = [row("a", 8, 50.0), row("a", 32, 70.0)];
     assert!(queued(&far).band.ratio > 2.0);
+}
+
+/// A row of some load at some depth on a drive of flash.
+fn on_flash(disk: &str, load: Load, queue_depth: u32, measured: f64) -> LeftOutRow {
+    LeftOutRow {
+        medium: Medium::Flash,
+        load,
+        ..row(disk, queue_depth, measured)
+    }
+}
+
+fn mixed(rows: &[LeftOutRow]) -> LeftOutBand {
+    let of = |one: &LeftOutBand| one.medium == Medium::Flash && one.load == Load::Mixed;
+    *left_out_bands(rows).iter().find(|one| of(one)).unwrap()
+}
+
+#[test]
+fn mixed_loads_have_their_own_errors_once_somebody_measured_them() {
+    let unmeasured = [
+        on_flash("a", Load::RandomRead, 1, 80.0),
+        on_flash("a", Load::RandomWrite, 64, 100.0),
+    ];
+    let found = mixed(&unmeasured);
+    // The reads' band, and any two loads of the disk for the ratio: twice 0.8.
+    assert_eq!((found.band.low, found.band.ratio), (0.64, 1.57));
+    let mut measured = unmeasured.to_vec();
+    measured.push(on_flash("a", Load::Mixed, 32, 90.0));
+    let found = mixed(&measured);
+    // Twice 0.9, and writes at a like depth; the reads at depth 1 are unlike both.
+    assert_eq!(
+        (found.band.low, found.band.ratio, found.disks),
+        (0.81, 1.24, 1)
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_drive_is_said() {
+    let complaint = |from: &str, to: &str| {
+        assert!(LEFT_OUT.contains(from), "`{from}` is not in the file");
+        let error = LeftOut::parse("left-out.toml", &LEFT_OUT.replacen(from, to, 1));
+        error.expect_err(to).to_string()
+    };
+    let wrong = "left-out.toml: 7300pro: rate and queue_depth must be above 0, and read_percent at most 100";
+    let fact = "queue_depth = 1, read_percent = 100, rate = 8547";
+    for other in [
+        "queue_depth = 0, read_percent = 100, rate = 8547",
+        "queue_depth = 1, read_percent = 101, rate = 8547",
+        "queue_depth = 1, read_percent = 100, rate = 0",
+    ] {
+        assert_eq!(complaint(fact, other), wrong);
+    }
+    let text = LEFT_OUT.replacen("state = \"steady\"", "state = \"worn\"", 1);
+    let file = LeftOut::parse("left-out.toml", &text).expect("a state is read later");
+    let drives = vec![donor(); file.drives().count()];
+    let error = file.rows(&donor(), &donor(), &drives, 1, 1).unwrap_err();
+    assert_eq!(error.to_string(), "`p5520` cannot begin so");
 }
