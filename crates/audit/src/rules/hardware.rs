@@ -1,7 +1,7 @@
 //! Pitfalls of the processors, and of the disks' health and settings.
 
 use crate::case::Case;
-use crate::devices::{Member, is_auxiliary_role, members, role};
+use crate::devices::{Member, copies_on_write, is_auxiliary_role, is_random, members, role};
 use crate::finding::Ruling;
 use crate::rule::Check;
 use raidlab_statistics::{Sample, cliff};
@@ -18,7 +18,12 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     ("H10", Check::Rows(spun_up)),
     ("H11", Check::Whole(queue_settings)),
     ("H12", Check::Whole(free_computing)),
+    ("H13", Check::Whole(quick_flash)),
 ];
+
+/// How often SNIA's test specification has the capacity of a drive written before anything is
+/// measured.
+const PRECONDITIONING: f64 = 2.0;
 
 fn processor_bound(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
     if let Some(governor) = case.text(row, fact::CPU_GOVERNOR) {
@@ -275,4 +280,62 @@ fn free_computing(case: &Case<'_>, ruling: &mut Ruling) {
             ruling.subject(Warning, row, "no processor is modelled".to_owned());
         }
     }
+}
+
+/// Random writes to drives of flash that began in another state than `steady`, before so much was
+/// written that they have come to it. A job's members are counted once, though its reads and writes
+/// are a row each.
+fn quick_flash(case: &Case<'_>, ruling: &mut Ruling) {
+    let mut rows: Vec<&Measurement> = case.evidence.rows.iter().collect();
+    let array = |row: &Measurement| {
+        let fit = row.fit.clone();
+        (
+            row.host.clone(),
+            row.subject.clone(),
+            row.filesystem.clone(),
+            row.repetition,
+            fit,
+        )
+    };
+    rows.sort_by_cached_key(|row| (array(row), row.sequence));
+    for rows in rows.chunk_by(|one, other| array(one) == array(other)) {
+        let mut written = 0.0;
+        for job in rows.chunk_by(|one, other| one.sequence == other.sequence) {
+            let members = job[0].members.iter();
+            written += members.map(|one| one.write_bytes as f64).sum::<f64>();
+            for row in job {
+                let _ = not_yet_steady(case, row, written, ruling);
+            }
+        }
+    }
+}
+
+/// Judges one row of an array on which so many bytes were written until the end of its job.
+fn not_yet_steady(
+    case: &Case<'_>,
+    row: &Measurement,
+    written: f64,
+    ruling: &mut Ruling,
+) -> Option<()> {
+    if !is_random(row) || row.op.only_reads() || copies_on_write(case, row) {
+        return None;
+    }
+    let mut members = members(case, row);
+    members.retain(|member| member.rotational == Some(false) && !member.is_auxiliary());
+    ruling.need(members.first(), "disk.<device>.rotational of an SSD")?;
+    let state = |member: &Member| {
+        let name = fact::disk(member.disk(case, row), property::STATE);
+        Some((case.text(row, &name)?, member.size_bytes?))
+    };
+    let states: Option<Vec<_>> = members.iter().map(state).collect();
+    let states = ruling.need(states, "disk.<device>.state and size_bytes")?;
+    ruling.judged();
+    let quick = states.iter().find(|(state, _)| *state != "steady");
+    let size: f64 = states.iter().map(|(_, size)| size).sum();
+    if let Some((state, _)) = quick.filter(|_| written < PRECONDITIONING * size) {
+        let times = written / size.max(1.0);
+        let text = format!("began {state}, and {times:.2} times their size was written");
+        ruling.row(Warning, row, text);
+    }
+    Some(())
 }

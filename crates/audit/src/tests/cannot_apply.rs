@@ -2,7 +2,7 @@
 //! kind that cannot have it, or is unlike by design. Each beside evidence that has
 //! the fault, so that the rule is not merely blind.
 
-use super::hardware::flash_array;
+use super::hardware::{began, flash_array};
 use super::lab::{Lab, member, random, row};
 use raidlab_store::Operation::{Read, Write};
 use raidlab_store::fact::{self, claim_part, disk, disk_property as property};
@@ -293,6 +293,11 @@ fn cases() -> Vec<Case> {
         ("H9", links(), auxiliary(links(), "cache")),
         ("H11", scheduler(), bcache(scheduler())),
         ("H12", flash_array("model"), flash_array("host")),
+        (
+            "H13",
+            began("fresh", 0, 4096),
+            began("fresh", 0, 4096).fact(fact::ARRAY_COPIES_ON_WRITE, "true"),
+        ),
     ]
 }
 

@@ -27,6 +27,25 @@ pub(super) fn flash_array(bench: &str) -> Lab {
         })
 }
 
+/// Random writes to an array of two NVMe drives of a megabyte that began in a state, of which so many
+/// bytes each came to a drive, behind a job of sequential writes with so many.
+pub(super) fn began(state: &str, before: u64, bytes: u64) -> Lab {
+    let mut lab = flash_array("model");
+    let ordered = &mut lab.rows[0];
+    ordered.members = vec![member(0, before); 2];
+    let random = Measurement {
+        class: "random-write".to_owned(),
+        sequence: ordered.sequence + 1,
+        members: vec![member(0, bytes); 2],
+        ..ordered.clone()
+    };
+    lab.rows.push(random);
+    ["nvme0n1", "nvme1n1"].into_iter().fold(lab, |lab, device| {
+        lab.fact(&fact::disk(device, property::STATE), state)
+            .fact(&fact::disk(device, property::SIZE_BYTES), "1000000")
+    })
+}
+
 /// A mirror of partitions of disks of a model, beginning at a sector.
 fn partitions(model: &str, start: Option<&str>) -> Lab {
     let mut lab = Lab::of([row(Write)]);
@@ -200,5 +219,17 @@ fn machine() -> Vec<Pair> {
         pair("H11", Warning, throttling("0"), throttling("75000")),
         pair("H12", Warning, flash_array("model"), charged("model")),
         pair("H12", Warning, flash_array("kernel"), charged("kernel")),
+        pair(
+            "H13",
+            Warning,
+            began("filled", 0, 500_000),
+            began("steady", 0, 500_000),
+        ),
+        pair(
+            "H13",
+            Warning,
+            began("fresh", 1_400_000, 500_000),
+            began("fresh", 1_600_000, 500_000),
+        ),
     ]
 }

@@ -24,7 +24,7 @@ use toml::Spanned;
 struct RawSuite {
     schema: Spanned<u32>,
     name: String,
-    title: String,
+    title: Option<String>,
     #[serde(default)]
     description: String,
     #[serde(default)]
@@ -120,11 +120,12 @@ impl Suite {
         let draw = grid.draw();
         let places = places(document, &raw, built.places);
         let processor = raw.processor.map(Spanned::into_inner);
+        let title = raw.title.unwrap_or_else(|| raw.name.clone());
         Ok(Self {
             name: raw.name,
             title: match draw {
-                Some(number) => format!("{}, draw {number}", raw.title),
-                None => raw.title,
+                Some(number) => format!("{title}, draw {number}"),
+                None => title,
             },
             draw,
             description: raw.description,

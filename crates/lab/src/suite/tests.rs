@@ -41,10 +41,9 @@ fn parse(text: &str) -> Result<Suite, LoadError> {
 fn what_a_job_does_is_said_by_fio_where_its_author_does_not() {
     let fio = "fio = \"--rw=randrw --rwmixread=70 --bs=4k --iodepth=4 --runtime=10\"";
     let disks = "disks = [\"wd4000fyyz\", \"wd4000fyyz\"]\nsubjects = [\"md\"]";
-    let bare = format!(
-        "schema = 1\nname = \"own\"\ntitle = \"Own\"\n{disks}\n[[step]]\njob = \"1\"\n{fio}\n"
-    );
+    let bare = format!("schema = 1\nname = \"own\"\n{disks}\n[[step]]\njob = \"1\"\n{fio}\n");
     let suite = parse(&bare).expect("nothing that it needs is missing");
+    assert_eq!(suite.title, "own", "its name");
     let job = suite.jobs().next().expect("one");
     assert_eq!(
         (job.title.as_str(), job.class.as_str()),
@@ -152,7 +151,7 @@ fn members_may_be_parts_of_drives_on_channels() {
 const MISTAKES: &str = r#"
 not toml                       schema = 1                  schema = = 1
 other schema                   schema = 1                  schema = 2
-field missing                  title = "Own"\n             NOTHING
+field missing                  name = "own"\n              NOTHING
 field misspelt                 subjects                    subject
 field unlike any               END                         \n[extra]\nx = 1\n
 step field misspelt            class                       clas
