@@ -47,7 +47,7 @@ use crate::slab::Slab;
 use check::{Comparison, Question};
 use correct::Corrections;
 use door::Door;
-use plug::{Plug, stripe_of_discards};
+use plug::{LONGEST_DISCARD, Plug, stripe_of_discards};
 use raidlab_geometry::{Copies, CopyMap, Layout, Level, SlotSet};
 use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::VecDeque;
@@ -64,6 +64,9 @@ pub struct Array {
     members: Members,
     policy: Box<dyn ReadPolicy>,
     maximum_request: Sectors,
+    /// The longest discard of a member. Where no data are kept it is that of Linux, whose limit for
+    /// reads and writes does not hold for discards (block/blk-merge.c, `bio_split_discard`).
+    maximum_discard: Sectors,
     /// The chunk at which requests are cut, also where all members hold
     /// each chunk ([`MdRules::cuts_full_copies`](crate::MdRules)).
     cut_by_chunk: Option<Sectors>,
@@ -213,7 +216,8 @@ impl Array {
             .then_some(config.shape.chunk)
             .filter(|chunk| chunk.0 > 0);
         let has_copies = matches!(config.shape.level, Level::Raid1 | Level::Raid10);
-        let orders_writes = has_copies && config.record_failures && recovery.threads.is_none();
+        let keeps_data = config.record_failures && recovery.threads.is_none();
+        let orders_writes = has_copies && keeps_data;
         let discards = recovery.threads.and(stripe_of_discards(&config.shape));
         let is_md0 = recovery.threads.is_some() && config.shape.level == Level::Raid0;
         let longest_piece = is_md0.then_some(config.shape.chunk);
@@ -221,6 +225,7 @@ impl Array {
             let longest = recovery.merged.unwrap_or(recovery.block);
             (threads.requests, longest.to_sectors())
         });
+        let others = recovery.threads.and_then(|threads| threads.others);
         Ok(Self {
             map,
             is_mirror,
@@ -228,6 +233,10 @@ impl Array {
             policy: config.read_policy.build(count),
             members: Members::new(config.members, rules),
             maximum_request: config.maximum_request,
+            maximum_discard: match keeps_data {
+                true => config.maximum_request,
+                false => LONGEST_DISCARD,
+            },
             cut_by_chunk,
             longest_piece: longest_piece.filter(|chunk| chunk.0 > 0),
             requests: Slab::new(),
@@ -251,7 +260,7 @@ impl Array {
             orders_writes,
             door: Door::default(),
             plug: Plug::new(md.plug_begins_with_oldest, discards),
-            senders: Senders::new(limit),
+            senders: Senders::new(limit).with_others(others),
             now: Nanos::ZERO,
         })
     }
@@ -325,8 +334,12 @@ impl Array {
         if let Some(longest) = self.longest_piece {
             limit = limit.min(Sectors(longest.0 - (start.0 - request.start.0) % longest.0));
         }
-        if self.maximum_request > Sectors::ZERO {
-            limit = limit.min(self.maximum_request);
+        let longest = match request.operation {
+            Operation::Discard => self.maximum_discard,
+            _ => self.maximum_request,
+        };
+        if longest > Sectors::ZERO {
+            limit = limit.min(longest);
         }
         if let Some(boundary) = self.recovery.boundary(start) {
             limit = limit.min(Sectors(boundary.0 - start.0));

@@ -269,6 +269,11 @@ pub trait Imitation {
     /// Whether a request of this process waits in a place where md puts its submitter to sleep:
     /// then the process submits nothing more, and does not see completions, until it goes on.
     fn holds_submitter(&self, process: u32) -> bool;
+    /// The number of commands so far that found no free request of their disk, and that no queue of
+    /// a disk counts.
+    fn overflows(&self) -> u64 {
+        0
+    }
     /// Whether a thread of its own writes metadata, as md's does for levels with parity: it runs
     /// once the submitter sleeps, so all requests submitted in one instant are in one pass.
     fn has_a_thread(&self) -> bool {

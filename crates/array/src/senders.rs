@@ -19,6 +19,7 @@
 //! Arrays that keep data set no limit, and no thread sleeps.
 
 use crate::request::{CommandId, MemberCommand, Operation, Outputs, Sender, Slot};
+use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -62,6 +63,8 @@ pub(crate) struct Woken {
 pub struct Senders {
     /// The limit; `None`: there is none, and no thread sleeps.
     limit: Option<(HostRequests, Sectors)>,
+    /// The disks that have a limit of their own, and that.
+    others: Option<(SlotSet, HostRequests)>,
     /// Each disk's requests, in the order in which they came.
     disks: BTreeMap<Slot, Vec<Taken>>,
     /// Commands in flight that were merged into others.
@@ -70,6 +73,9 @@ pub struct Senders {
     asleep: VecDeque<Woken>,
     /// Whether a thread woke that has nothing more to send.
     woke: bool,
+    /// The number of commands so far that found no request, where there are no more of these than
+    /// tags. Of others the disk's queue counts what finds no tag.
+    overflows: u64,
 }
 
 impl Senders {
@@ -83,10 +89,22 @@ impl Senders {
         }
     }
 
+    /// The same with another number of requests for these disks.
+    #[must_use]
+    pub fn with_others(self, others: Option<(SlotSet, HostRequests)>) -> Self {
+        Self { others, ..self }
+    }
+
     /// Whether this thread sleeps for a request.
     #[must_use]
     pub fn is_asleep(&self, sender: Sender) -> bool {
         self.asleep.iter().any(|asleep| asleep.sender == sender)
+    }
+
+    /// The number of commands so far that found no request, and that no disk's queue counts.
+    #[must_use]
+    pub const fn overflows(&self) -> u64 {
+        self.overflows
     }
 
     /// Returns how many senders sleep for a request of some disk.
@@ -149,6 +167,10 @@ impl Senders {
         let Some((limit, longest)) = self.limit else {
             return true;
         };
+        let limit = match self.others {
+            Some((slots, other)) if slots.contains(command.slot) => other,
+            _ => limit,
+        };
         let disk = self.disks.entry(command.slot).or_default();
         let end = command.start + command.count;
         let may_grow = !command.force_unit_access && command.operation != Operation::Flush;
@@ -174,6 +196,8 @@ impl Senders {
                 end,
                 may_grow,
             });
+        } else if limit.requests <= limit.tags {
+            self.overflows += 1;
         }
         has_room
     }
@@ -185,6 +209,7 @@ mod tests {
     use crate::request::{
         BufferId, CommandId, MemberCommand, Operation, Outputs, Purpose, Sender, Slot,
     };
+    use raidlab_geometry::SlotSet;
     use raidlab_units::Sectors;
 
     const FIRST: Sender = Sender::Process(0);
@@ -221,6 +246,7 @@ mod tests {
         }
         assert_eq!(sent(&mut out), [1, 2], "the fourth is for an idle disk");
         assert!(senders.is_asleep(FIRST) && !senders.is_asleep(SECOND));
+        assert_eq!(senders.overflows(), 1, "the fourth waits for its process");
         senders.send(read(SECOND, 5, 1, 500), &mut out);
         assert_eq!(sent(&mut out), [5]);
         senders.ended(CommandId(1), Slot(0), &mut out);
@@ -261,6 +287,24 @@ mod tests {
             senders.ended(CommandId(2), Slot(0), &mut out);
             assert_eq!(sent(&mut out), [4]);
         }
+    }
+
+    /// An NVMe drive beside a SATA disk has the queue that it has alone.
+    #[test]
+    fn each_disk_has_its_own_limit() {
+        let nvme = HostRequests {
+            requests: 3,
+            tags: 3,
+        };
+        let others = Some((SlotSet::only(Slot(1)), nvme));
+        let (mut senders, mut out) = (senders(1, 1).with_others(others), Outputs::default());
+        for id in 1..=4 {
+            senders.send(read(FIRST, id, 1, 100 * id), &mut out);
+        }
+        senders.send(read(SECOND, 5, 0, 500), &mut out);
+        senders.send(read(SECOND, 6, 0, 600), &mut out);
+        assert_eq!(sent(&mut out), [1, 2, 3, 5]);
+        assert!(senders.is_asleep(FIRST) && senders.is_asleep(SECOND));
     }
 
     #[test]

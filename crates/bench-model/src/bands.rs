@@ -60,9 +60,14 @@ impl Unfitted {
         Ok(Self::new(&presets, &experiment.fit))
     }
 
-    /// The band of a job's row; `None` where all disks that took part were fitted.
+    /// The band of a job's row; `None` where all disks that took part were fitted, and of discards.
     #[must_use]
     pub fn band(&self, work: &Work, row: &Measurement) -> Option<DiskBand> {
+        // Nobody told how long a discard takes. What members counted beside it, as the superblocks
+        // of an array that is written to, says nothing of it.
+        if row.op == Operation::Trim {
+            return None;
+        }
         let order = Order::of(work, row);
         let counted = counted_ns(work, row);
         let of_member = |(medium, member): (&Option<Medium>, &MemberUse)| {

@@ -13,9 +13,10 @@ use crate::presets;
 use crate::wiring;
 use raidlab_array::{
     Array, ArrayConfig, CheckpointRule, EngineOptions, HostRequests, MdThreads, MemberConfig,
-    ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource, Throttle, WriteBarrier,
+    ReadRecovered, RecoveringWrites, RecoveryConfig, Slot, SlotSet, SyncSource, Throttle,
+    WriteBarrier,
 };
-use raidlab_disk::{DiskParameters, Order, Preset};
+use raidlab_disk::{DiskParameters, Order, Preset, QueueRules};
 use raidlab_lab::{self as lab, Experiment, Files, SubjectKind};
 use raidlab_md::Raid5d;
 use raidlab_policies::read_policy;
@@ -256,17 +257,25 @@ impl Plan {
         Ok(Box::new(ArraySubject::new(array, spare)))
     }
 
-    /// The requests that the host holds for each member: of the one that it holds the least for.
-    fn host_requests(&self) -> Result<HostRequests, BuildError> {
+    /// The requests that the host holds for each member, and for the NVMe drives among them: a
+    /// host has one kind of queue before these and one before all other disks.
+    fn host_requests(&self) -> Result<(HostRequests, Option<(SlotSet, HostRequests)>), BuildError> {
         let rules = self.host()?.queue();
-        let held = self.parameters.iter().map(|disk| rules.before(disk));
-        let held = held.map(|rules| (rules.requests(), rules.tags)).min();
-        let (requests, tags) = held.unwrap_or((rules.requests(), rules.tags));
         let number = |it| u32::try_from(it).unwrap_or(u32::MAX);
-        Ok(HostRequests {
-            requests: number(requests),
-            tags: number(tags),
-        })
+        let of = |rules: QueueRules| HostRequests {
+            requests: number(rules.requests()),
+            tags: number(rules.tags),
+        };
+        let disks = || self.parameters.iter().zip(0..);
+        let other = disks().find(|(disk, _)| !disk.is_nvme());
+        let nvme = disks().find(|(disk, _)| disk.is_nvme());
+        let others = nvme.map(|(disk, _)| {
+            let slots = disks().filter(|(disk, _)| disk.is_nvme());
+            let slots = slots.map(|(_, slot)| Slot(slot)).collect();
+            (slots, of(rules.before(disk)))
+        });
+        let requests = other.map_or(rules, |(disk, _)| rules.before(disk));
+        Ok((of(requests), others))
     }
 
     fn md(&self, subject: &lab::Subject) -> Result<Box<dyn Subject>, BuildError> {
@@ -281,12 +290,14 @@ impl Plan {
             .as_ref()
             .map_or_else(RecoveryConfig::md_6, recovery);
         let engine = EngineOptions::new(read_policy(policy).map_err(BuildError::ReadPolicy)?);
+        let (requests, others) = self.host_requests()?;
         let options = EngineOptions {
             stripes: md.stripes().unwrap_or(engine.stripes),
             recovery: RecoveryConfig {
                 threads: Some(MdThreads {
                     turnaround: self.turnaround(),
-                    requests: self.host_requests()?,
+                    requests,
+                    others,
                     plugs: true,
                     rules: md_array::rules(&self.host),
                     one_processor: self.host()?.one_processor.is_some(),

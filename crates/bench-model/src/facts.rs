@@ -10,8 +10,9 @@ use raidlab_store::fact::{self, disk_property as property, lock_part, outcome};
 use raidlab_store::{Observation, Scope};
 use raidlab_systems::ArraySpec;
 use raidlab_systems::array::md::Bitmap;
-use raidlab_units::{Nanos, SECTOR_BYTES};
+use raidlab_units::{Bytes, Nanos, SECTOR_BYTES};
 use raidlab_workload::{ArrivalProcess, Engine, JobGroup};
+use std::collections::BTreeMap;
 
 /// Facts of one scope as they are made.
 struct Facts {
@@ -351,7 +352,25 @@ fn of_group(facts: &mut Facts, group: &JobGroup, plan: &Plan) {
     for (name, value) in options {
         facts.add(fact::fio_option(name), value, "");
     }
+    if let Some(streams) = streams_on_one_place(group, plan.capacity()) {
+        facts.add(fact::FIO_STREAMS_ON_ONE_REGION, streams, "");
+    }
     of_limits(facts, group);
+}
+
+/// The largest number of sequential streams, clones or jobs, that begin at the same place; `None`
+/// where there are none. They all run on the one modelled device.
+fn streams_on_one_place(group: &JobGroup, capacity: Bytes) -> Option<u32> {
+    let mut places: BTreeMap<(u64, [bool; 3]), u32> = BTreeMap::new();
+    for job in group.jobs.iter().filter(|job| !job.pattern.is_random()) {
+        let starts = (0..job.num_jobs).filter_map(|clone| job.region(clone, capacity).ok());
+        for (start, _) in starts {
+            *places
+                .entry((start.0, job.pattern.directions()))
+                .or_default() += 1;
+        }
+    }
+    places.into_values().max()
 }
 
 /// The options that are told as they are written: which blocks a job draws, and what may end it.

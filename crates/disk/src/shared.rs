@@ -234,11 +234,14 @@ impl Hub {
             command,
             is_back: false,
         });
-        let writes = matches!(command.kind, CommandKind::Write | CommandKind::WriteThrough);
-        match &mut self.bus {
-            Some(bus) if writes => {
-                bus.cross(now.0, Way::Out, slot, command.count.0 * SECTOR_BYTES);
-            }
+        // A command without data crosses the bus too, for the time that a command takes.
+        let bytes = match command.kind {
+            CommandKind::Read => None,
+            CommandKind::Write | CommandKind::WriteThrough => Some(command.count.0 * SECTOR_BYTES),
+            CommandKind::Flush | CommandKind::Discard => Some(0),
+        };
+        match (&mut self.bus, bytes) {
+            (Some(bus), Some(bytes)) => bus.cross(now.0, Way::Out, slot, bytes),
             _ => {
                 let queue = &mut self.disks[disk];
                 let before = queue.overflows();

@@ -123,7 +123,7 @@ pub enum CapacityError {
     /// A job asks for more bytes than there are after its offset.
     #[error(
         "job `{job}` asks `{subject}` for bytes up to {end}, but it holds {capacity}; ask for less \
-         (`size`, `filesize`, `offset`), or take larger disks"
+         (`size`, `filesize`, `offset`), or {remedy}"
     )]
     TooLarge {
         /// The job that does not fit.
@@ -134,6 +134,8 @@ pub enum CapacityError {
         end: Bytes,
         /// The capacity of the array.
         capacity: Bytes,
+        /// What makes it larger.
+        remedy: &'static str,
     },
 }
 
@@ -348,15 +350,13 @@ impl Experiment {
             };
             for spec in &group.jobs {
                 let last = spec.num_jobs.saturating_sub(1);
-                let (start, _) = spec.region(last, capacity).map_err(|source| {
-                    let (job, subject) = (job.name.clone(), subject());
-                    CapacityError::Job {
-                        job,
-                        subject,
-                        capacity,
-                        source,
-                    }
-                })?;
+                let wrong = |source| CapacityError::Job {
+                    job: job.name.clone(),
+                    subject: subject(),
+                    capacity,
+                    source,
+                };
+                let (start, _) = spec.region(last, capacity).map_err(wrong)?;
                 // A region that was cut at the array's end would silently measure something else
                 // than the suite says.
                 let end = match (spec.file_size, spec.size) {
@@ -371,8 +371,14 @@ impl Experiment {
                         subject,
                         end,
                         capacity,
+                        remedy: match self.subject.zfs {
+                            Some(_) => "give the volume more (`volume_size` in the subject's file)",
+                            None => "take larger disks",
+                        },
                     });
                 }
+                // fio ends too: "blocksize is larger than data set range".
+                spec.check_room(last, capacity).map_err(wrong)?;
             }
         }
         Ok(())

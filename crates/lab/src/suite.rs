@@ -12,6 +12,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 mod tool;
+mod wait;
 
 use crate::catalogue::{self, Kind, LoadError};
 use crate::document::Document;

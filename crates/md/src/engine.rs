@@ -117,6 +117,10 @@ impl Imitation for Raid5d {
             || self.senders.is_asleep(Sender::Process(process))
     }
 
+    fn overflows(&self) -> u64 {
+        self.senders.overflows()
+    }
+
     fn has_a_thread(&self) -> bool {
         true
     }

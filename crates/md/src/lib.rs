@@ -133,7 +133,8 @@ impl Raid5d {
                     .sync
                     .threads
                     .map(|it| (it.requests, longest.to_sectors())),
-            ),
+            )
+            .with_others(config.sync.threads.and_then(|it| it.others)),
             is_running: false,
             turn_of: None,
             turns: BTreeMap::new(),
@@ -260,6 +261,13 @@ impl Raid5d {
                     self.cache.unblock();
                     continue;
                 }
+                self.sleep(walk);
+                return;
+            }
+            if !walk.reads && !self.cache.stripe(number).takes(walk.parts()) {
+                // The process sleeps, its plug is emptied, and it comes back when the thread has
+                // taken over what is there (`make_stripe_request`, `STRIPE_SCHEDULE_AND_RETRY`).
+                self.cache.release(number);
                 self.sleep(walk);
                 return;
             }

@@ -101,6 +101,17 @@ impl Stripe {
         self.writes_of().iter().filter(whole).collect()
     }
 
+    /// Whether these parts can be added: none of their sectors is to be written already, and the
+    /// stripe is in no batch (`stripe_bio_overlaps`). What is being written to the members does not
+    /// count.
+    pub(super) fn takes(&self, parts: &[Part]) -> bool {
+        let meets = |new: &Part| {
+            let mut old = self.writes.iter().filter(|old| old.slot == new.slot);
+            old.any(|old| old.from < new.to && new.from < old.to)
+        };
+        self.head.is_none() && self.batch.is_empty() && !parts.iter().any(meets)
+    }
+
     /// Whether the stripe, of `data` data blocks, can be part of a batch (`stripe_can_batch`).
     pub(super) fn can_batch(&self, data: usize) -> bool {
         !self.is_known && self.overwrites().len() == data

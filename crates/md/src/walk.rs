@@ -71,6 +71,11 @@ impl RequestWalk {
         self.stops.front()
     }
 
+    /// Returns the blocks of the stripe that comes next, once [`Self::next`] has found it.
+    pub(super) fn parts(&self) -> &[Part] {
+        self.stops.front().map_or(&[], |stop| stop.parts.as_slice())
+    }
+
     /// Removes the next stripe from the way, when the request has visited it.
     pub(super) fn pass(&mut self) -> Option<Stop> {
         self.stops.pop_front()

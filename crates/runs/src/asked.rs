@@ -52,9 +52,9 @@ pub struct Asked {
 
     /// Use this disk. On the model and the kernel bench it is a preset, by name or
     /// path: given once it is for every member, else once per member in order; `6xpm9a3` is
-    /// six of them. `pm9a3:steady` begins in that state, which is `fresh`, `filled` or `steady`
-    /// and for solid-state drives. Default: the disks of the suite. On real machines it is a
-    /// device, once per member, best by a name in /dev/disk/by-id.
+    /// six of them. `pm9a3:steady` is a drive that is steady when the run begins; the other states are
+    /// `fresh` and `filled`. Default: the disks of the suite. On real machines it is a device,
+    /// once per member, best by a name in /dev/disk/by-id.
     #[arg(long = "disk", value_name = "PRESET|DEVICE")]
     pub disks: Vec<String>,
 

@@ -255,7 +255,8 @@ impl Machine {
     }
 
     pub(crate) fn tag_overflows(&self) -> u64 {
-        self.drives.iter().map(|drive| drive.tag_overflows()).sum()
+        let of_drives = self.drives.iter().map(|drive| drive.tag_overflows());
+        of_drives.sum::<u64>() + self.subject.overflows()
     }
 
     /// Runs all events that are due up to `end`, without jobs, and ends there.

@@ -363,6 +363,10 @@ impl Subject for PersistentSubject {
         self.array.holds_submitter(process)
     }
 
+    fn overflows(&self) -> u64 {
+        self.array.overflows()
+    }
+
     fn waits(&self) -> Vec<String> {
         self.array.waits()
     }

@@ -19,8 +19,9 @@
 //! * **Writes with a bitmap** to RAID 1 and 10 are not just sent by the
 //!   process: see [`BitmapWrites`].
 //! * **The array's thread** sends the commands that a completion or a tick has led to: writes
-//!   after their bitmap pages, resync, the next phase of a stripe. RAID 5's, and its workers, have
-//!   turns: see [`turns`].
+//!   after their bitmap pages where it sends these, resync, the next phase of a stripe. RAID 5's,
+//!   and its workers, have turns: see [`turns`]. A process that slept for a free request of a disk
+//!   sends its commands itself (Linux block/blk-mq-tag.c, `blk_mq_get_tag`).
 //!
 //! So at queue depth 1 charges add to a request's latency, and at a high one they bound
 //! requests per second at cores by charges.
@@ -411,11 +412,35 @@ impl Processor {
         let in_interrupt = self.cores[core].in_interrupt;
         let of_job = matches!(self.role(core), Role::Thread(thread) if thread >= self.first_job);
         let mut of_thread = Vec::new();
+        let mut of_sleepers: Vec<(usize, Vec<Part>)> = Vec::new();
         let mut has_asked = false;
         for command in outputs.commands.drain(..) {
             let is_write = of_job
                 && command.operation == Operation::Write
                 && command.purpose == Purpose::Foreground;
+            // A process that slept, for a free request of a disk or for the bitmap, goes on and sends
+            // its commands itself.
+            let leaves_it = command.operation == Operation::Write
+                && self.array.sender() == BitmapWrites::Thread;
+            let sleeper = match command.sender {
+                Sender::Process(process) if in_interrupt && !leaves_it => {
+                    Some(self.thread_of(process))
+                }
+                _ => None,
+            };
+            let is_foreground = command.purpose == Purpose::Foreground;
+            if let Some(thread) = sleeper
+                && is_foreground
+                && self.threads[thread].held
+            {
+                if of_sleepers.last().is_none_or(|(last, _)| *last != thread) {
+                    of_sleepers.push((thread, Vec::new()));
+                }
+                if let Some((_, commands)) = of_sleepers.last_mut() {
+                    self.command(command, commands);
+                }
+                continue;
+            }
             // The array's own thread sends its metadata, and the commands that an answer leads to.
             if in_interrupt || command.purpose == Purpose::Metadata {
                 self.command(command, &mut of_thread);
@@ -437,9 +462,28 @@ impl Processor {
                 parts.push(Part::Charge(Place::Switch, self.charges.wake_call));
             }
         }
+        for (thread, commands) in of_sleepers {
+            if self.goes_on_with(now, thread, commands) {
+                parts.push(Part::Charge(Place::Switch, self.charges.wake_call));
+            }
+        }
         self.note_stripes(now, core, work, &mut parts);
         self.put_first(core, &mut parts);
         self.scratch = parts;
+    }
+
+    /// Has a process that slept in the array send these commands before anything else, and sleep
+    /// again if the array still has it do so; returns whether it was woken.
+    fn goes_on_with(&mut self, now: Nanos, thread: usize, mut commands: Vec<Part>) -> bool {
+        self.held.retain(|&held| held != thread);
+        let process = u32::try_from(thread - self.first_job).unwrap_or(u32::MAX);
+        commands.push(Part::Do(Box::new(Action::Sleep(process))));
+        let own = &mut self.threads[thread];
+        own.held = false;
+        for part in commands.into_iter().rev() {
+            own.work.push_front(part);
+        }
+        self.wake(thread, now)
     }
 
     /// Has a process sleep with the request that it has just submitted, once it has

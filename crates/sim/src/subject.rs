@@ -134,6 +134,11 @@ pub trait Subject {
     fn holds_submitter(&self, _process: u32) -> bool {
         false
     }
+    /// The number of commands so far that found no free request of their disk, so that their
+    /// process slept, and that no queue of a disk counts.
+    fn overflows(&self) -> u64 {
+        0
+    }
     /// Whether its threads, once they are woken, go before a process that has used more of the
     /// processor, on a host whose scheduler looks at that.
     fn threads_go_first(&self) -> bool {

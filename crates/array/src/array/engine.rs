@@ -196,6 +196,10 @@ impl Imitation for Array {
         requests.any(|key| self.requests.get(key).request.process == process)
     }
 
+    fn overflows(&self) -> u64 {
+        self.senders.overflows()
+    }
+
     fn set_behind(&mut self, behind: Behind) {
         self.behind = behind;
     }

@@ -58,7 +58,7 @@ pub(super) struct Plug {
 }
 
 /// The longest discard of Linux, in sectors: a bio counts its bytes in 32 bits.
-const LONGEST_DISCARD: Sectors = Sectors((1 << 23) - 1);
+pub(super) const LONGEST_DISCARD: Sectors = Sectors((1 << 23) - 1);
 
 /// md puts together what a discard has on each member: all of it on RAID 0
 /// (drivers/md/raid0.c, `raid0_handle_discard`), its whole stripes on RAID 10 if it has the

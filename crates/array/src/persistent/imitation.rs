@@ -306,6 +306,13 @@ impl PersistentArray {
         is_held && for_metadata || imitation.is_some_and(|it| it.holds_submitter(process))
     }
 
+    /// The number of commands so far that found no free request of their disk, and that no queue of
+    /// a disk counts.
+    #[must_use]
+    pub fn overflows(&self) -> u64 {
+        self.engine.imitation().map_or(0, |it| it.overflows())
+    }
+
     /// Makes these processes run after the threads that are woken with
     /// them; see [`Imitation::set_behind`](crate::Imitation::set_behind).
     pub fn set_behind(&mut self, behind: Behind) {

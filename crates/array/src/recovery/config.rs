@@ -2,6 +2,7 @@
 
 use super::MdRules;
 use crate::senders::HostRequests;
+use raidlab_geometry::SlotSet;
 use raidlab_units::{Bytes, Nanos, SECTOR_BYTES, Sectors};
 
 /// The rules by which members are recovered and resynced.
@@ -64,6 +65,8 @@ pub struct MdThreads {
     pub turnaround: Nanos,
     /// The requests that the host has for each member's disk: a thread that finds none sleeps.
     pub requests: HostRequests,
+    /// The members before whose disks the host has others, as before NVMe drives beside SATA disks.
+    pub others: Option<(SlotSet, HostRequests)>,
     /// Whether blocks of a sync are commands of their own, and those that leave in one instant
     /// side by side on a member are merged into one (up to `merged`), across the chunks of an
     /// array too: the plug of the thread that sends them. Only where no bytes are moved, as such a
@@ -82,6 +85,7 @@ impl MdThreads {
     pub const LINUX_6_12: Self = Self {
         turnaround: Nanos::ZERO,
         requests: HostRequests::SATA,
+        others: None,
         plugs: false,
         rules: MdRules::LINUX_6_12,
         one_processor: false,

@@ -171,8 +171,9 @@ fn effective_set_small(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
     }
     let memory = case.number(row, fact::MEMORY_TOTAL_BYTES).unwrap_or(0.0);
     let set = working_set(case, row);
-    if set.is_some_and(|set| set < 2.0 * memory) {
-        // Rule C1 covers that case.
+    let is_small = set.is_some_and(|set| set < 2.0 * memory);
+    if is_small && may_be_cached(case, row) != Ok(false) {
+        // Rule C1 covers that case, but not direct reads.
         return None;
     }
     let mut signs = Vec::new();

@@ -36,6 +36,7 @@ fn data_set() -> Vec<Pair> {
             .fact(fact::JOB_WORKING_SET_BYTES, set)
             .fact(&fact::fio_option("direct"), "0")
     };
+    let small = |read_bytes| memory(counted(read_bytes), "1048576");
     let written = |percent: &str| Lab::of([row(Read)]).fact(fact::WRITTEN_PERCENT, percent);
     let zeros = |pattern: &str| {
         Lab::of([row(Write)])
@@ -99,6 +100,13 @@ fn data_set() -> Vec<Pair> {
             counted(1_000_000_000).fact(&fact::fio_option("read_iolog"), "trace"),
         ),
         pair("C2", Fatal, in_text(4097), in_text(4096)),
+        // A direct read of a little, which C1 does not judge: from md's stripe cache, say.
+        pair(
+            "C2",
+            Fatal,
+            small(1_000_000_000).fact(&fact::fio_option("direct"), "1"),
+            small(3_100_000_000).fact(&fact::fio_option("direct"), "1"),
+        ),
         pair(
             "C2",
             Warning,

@@ -85,6 +85,17 @@ fn fitted_disks_have_no_band_and_one_other_disk_gives_the_array_its_own() {
     assert_eq!((one.low, one.high), (alone.low, alone.high));
 }
 
+/// An array with superblocks writes them while it discards; RAID 0 and a disk write nothing.
+#[test]
+fn discards_have_no_band_whatever_is_written_beside_them() {
+    let work = work("--rw=randtrim --bs=64k --size=1g");
+    let disks = unfitted(&["pm9a3", "pm9a3"]);
+    for writes in [0, 1, 100] {
+        let row = row(Operation::Trim, 0, writes, 0);
+        assert_eq!(disks.band(&work, &row), None, "{writes}");
+    }
+}
+
 #[test]
 fn what_the_members_did_decides() {
     let random = work("--rw=randwrite --bs=4k --size=1g");

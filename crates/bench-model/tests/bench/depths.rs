@@ -100,6 +100,43 @@ name = "flash"
     }
 }
 
+/// A mirror reads from its NVMe drive alone where the SATA disk is write-mostly, so it reads as fast
+/// as that drive: the host has another queue before each of them.
+#[test]
+fn an_nvme_drive_beside_a_sata_disk_has_its_own_queue() {
+    let text = r#"schema = 1
+name = "beside"
+title = "NVMe beside SATA"
+description = "Reads of a mirror whose SATA disk is write-mostly, and of its NVMe drive."
+source = "this test"
+disks = ["cm7r", "870evo"]
+subjects = [
+    { subject = "disk", name = "alone" },
+    { subject = "md-raid1-clean", name = "mirror", build = { write_mostly = [1] } },
+]
+
+[[step]]
+job = "reads"
+title = "random read 4 KiB, 16 jobs of queue depth 32"
+class = "random-read"
+queue = "fio"
+fio = "--rw=randread --bs=4k --ioengine=libaio --iodepth=32 --numjobs=16 --filesize=80g --time_based --runtime=10ms --direct=1 --norandommap --group_reporting"
+"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("beside.toml");
+    std::fs::write(&path, text).expect("a file");
+    let suite = Suite::load(&path.to_string_lossy()).expect("a suite");
+    let choices = Choices {
+        fits: vec!["rated".to_owned()],
+        seed: 1,
+        ..Choices::default()
+    };
+    let all = suite.experiments(&suite.subjects, &choices);
+    let rate = |one| rows::of(one).expect("it runs")[0].iops;
+    let rates: Vec<f64> = all.iter().map(rate).collect();
+    assert!(rates[1] > 0.95 * rates[0], "{rates:?}");
+}
+
 /// The rebuild's reads come ahead of the writes without end. Behind one sweep over the disk a write
 /// had no answer for ten minutes, which ended the run.
 #[test]

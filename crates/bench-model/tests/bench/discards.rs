@@ -96,6 +96,24 @@ fn discards_have_rows_where_somebody_takes_them() {
     assert!(members.iter().all(|member| member.read_ios == 0));
 }
 
+/// Linux block/blk-merge.c, `bio_split_discard`: a discard is not cut where reads and writes are.
+#[test]
+fn a_long_discard_is_one_command_on_a_disk_as_in_an_array() {
+    for (subject, members) in [
+        ("disk", 1),
+        ("md", 2),
+        ("md-raid1-clean", 2),
+        ("md-raid0", 2),
+    ] {
+        let long = "--rw=trim --bs=16m --size=16g";
+        let cell = run(subject, "ssd950pro", members, long).expect("runs");
+        let mean = cell.rows[0].latency.mean_ns;
+        // The first one waits for the array's superblock.
+        assert!((20_000.0..26_000.0).contains(&mean), "{subject}: {mean}");
+        assert_eq!(cell.rows[0].tag_overflows, Some(0), "{subject}");
+    }
+}
+
 #[test]
 fn where_nobody_takes_discards_a_job_is_refused_before_it_runs() {
     let refused = run("md", "wd4000fyyz", 2, TRIMS).expect_err("hard disks");

@@ -210,6 +210,22 @@ fn what_is_not_modelled_of_zfs_is_refused() {
     );
 }
 
+/// Linux block/blk-mq-tag.c, `blk_mq_get_tag`: who sleeps for a free request of a disk sends its
+/// commands itself when it wakes, on a core of its own. RAID 0 has no thread that could.
+#[test]
+fn who_slept_for_a_request_sends_its_commands_itself() {
+    let all = experiments_of("beyond-tags.toml");
+    for one in &all {
+        let rows = rows::of(one).expect("it runs");
+        let rate = |job: &str| {
+            let row = rows.iter().find(|row| row.job == job);
+            row.expect("it has a row").iops
+        };
+        let rates = ["within", "beyond"].map(rate);
+        assert!(rates[1] > 0.9 * rates[0], "{}: {rates:?}", one.subject.name);
+    }
+}
+
 fn numbers(processor: &str) -> ProcessorNumbers {
     let preset = presets::processor(&Files::default(), processor);
     preset.expect("built in").numbers

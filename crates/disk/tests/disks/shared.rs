@@ -281,6 +281,10 @@ fn a_bus_is_shared_by_all_that_crosses_it() {
         "each way by itself"
     );
     assert_eq!(on_bus(&on_a_bus(true, 7000), &[(0, 0, Read, 100)]), [1107]);
+    // What has no data takes the time of a command all the same, and of the bus.
+    assert_eq!(on_bus(&on_a_bus(true, 7000), &[(0, 0, Flush, 1)]), [7]);
+    let two = [(0, 0, Flush, 1), (0, 1, Flush, 1)];
+    assert_eq!(on_bus(&on_a_bus(true, 7000), &two), [14, 14]);
 }
 
 /// Two disks of which each could do more: on PCI of 100 MB/s a mirror's writes cross twice, so

@@ -7,7 +7,7 @@ use crate::host::QueueStyle;
 use crate::subject::Subject;
 use crate::suite::{Begin, Suite, Work};
 use raidlab_store::Operation;
-use raidlab_units::Bytes;
+use raidlab_units::{Bytes, in_one_line};
 use raidlab_workload::Engine;
 use std::path::Path;
 use std::sync::Arc;
@@ -142,6 +142,15 @@ fn jobs_that_do_not_fit_are_refused_before_anything_runs() {
             member: Bytes(100)
         }
     );
+    // A volume has the size that its file says, whatever the disks have.
+    let mut pool = self::experiment("zfs");
+    pool.subject.zfs.as_mut().expect("a pool").volume_size = Bytes(1 << 40);
+    let error = pool.check_capacity(&[DISK, DISK]).expect_err("too small");
+    assert!(
+        error
+            .to_string()
+            .ends_with("or give the volume more (`volume_size` in the subject's file)")
+    );
     let mut shifted = experiment.clone();
     let PlannedStep::Job(first) = &mut Arc::make_mut(&mut shifted.steps)[0] else {
         panic!("a job")
@@ -153,10 +162,30 @@ fn jobs_that_do_not_fit_are_refused_before_anything_runs() {
         panic!("a job of fio's");
     };
     group.jobs[0].offset = Bytes(5 << 40);
+    let mut without_room = shifted.clone();
     assert!(matches!(
         shifted.check_capacity(&[DISK]),
         Err(CapacityError::Job { .. })
     ));
+    // A file of 1 MiB from 4 KiB on has no room for a block of 1 MiB.
+    let PlannedStep::Job(first) = &mut Arc::make_mut(&mut without_room.steps)[0] else {
+        panic!("a job")
+    };
+    let Work::Fio {
+        group: Ok(group), ..
+    } = &mut first.job.work
+    else {
+        panic!("a job of fio's");
+    };
+    let job = &mut group.jobs[0];
+    (job.block_size, job.offset, job.size) = (Bytes(1 << 20), Bytes(4096), None);
+    job.file_size = Some(Bytes(1 << 20));
+    let error = without_room.check_capacity(&[DISK]);
+    let error = error.expect_err("before it runs");
+    assert!(
+        in_one_line(&error).contains("no block of 1 MiB fits"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -4,16 +4,16 @@
 use super::freshness::Footprint;
 use super::matrix::{Combination, RawMatrix, Value, combinations};
 use super::tool::{RawTool, read_tool};
-use super::{Condition, Event, EventKind, Job, QueueRule, TimedEvent, Wait, When, Work};
+use super::wait::{RawWait, read_percent, read_wait};
+use super::{Event, EventKind, Job, QueueRule, TimedEvent, Wait, When, Work};
 use crate::catalogue::{self, Kind, LoadError};
 use crate::document::{Document, FileError, check_name};
 use crate::files::Files;
 use crate::fio::{FioText, read_fio};
 use crate::job_words::{class_of_job, describe};
-use crate::settings::{Time, time};
+use crate::settings::Time;
 use raidlab_units::Nanos;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -43,9 +43,9 @@ impl OneOrSeveral {
 pub(super) struct RawStep {
     pub(super) job: Option<Spanned<String>>,
     event: Option<Spanned<RawEvent>>,
-    wait: Option<Spanned<RawWait>>,
-    wait_sync_percent: Option<Spanned<f64>>,
-    at_most: Option<Spanned<Time>>,
+    pub(super) wait: Option<Spanned<RawWait>>,
+    pub(super) wait_sync_percent: Option<Spanned<f64>>,
+    pub(super) at_most: Option<Spanned<Time>>,
     pub(super) round: Option<Spanned<String>>,
     title: Option<Spanned<String>>,
     class: Option<Spanned<String>>,
@@ -95,29 +95,6 @@ impl RawEvent {
             Self::Insert => Some(EventKind::Insert),
             Self::ReAdd => Some(EventKind::ReAdd),
             Self::Check => None,
-        }
-    }
-}
-
-/// The values of `wait`.
-enum RawWait {
-    Time(Nanos),
-    SyncDone,
-    Idle,
-    Clean,
-}
-
-impl<'de> Deserialize<'de> for RawWait {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        match text.as_str() {
-            "sync-done" => Ok(Self::SyncDone),
-            "idle" => Ok(Self::Idle),
-            "clean" => Ok(Self::Clean),
-            word if word.starts_with(|letter: char| letter.is_ascii_alphabetic()) => Err(
-                D::Error::unknown_variant(word, &["sync-done", "idle", "clean"]),
-            ),
-            text => time(text).map(Self::Time).map_err(D::Error::custom),
         }
     }
 }
@@ -257,46 +234,6 @@ pub(super) fn read_step(
     Ok(ReadStep::Wait(read_wait(document, raw, named)?))
 }
 
-fn read_wait(document: &Document, raw: &RawStep, named: Range<usize>) -> Result<Wait, FileError> {
-    let condition = match (
-        raw.wait.as_ref().map(Spanned::get_ref),
-        &raw.wait_sync_percent,
-    ) {
-        (Some(RawWait::Time(time)), _) => {
-            return match &raw.at_most {
-                None => Ok(Wait::Time(*time)),
-                Some(limit) => {
-                    let what = "a time has no limit";
-                    let remedy =
-                        "remove `at_most`, or wait for \"sync-done\", \"idle\" or \"clean\"";
-                    Err(document.invalid(limit.span(), what, remedy))
-                }
-            };
-        }
-        (Some(RawWait::Idle), _) => Condition::Idle,
-        (Some(RawWait::Clean), _) => Condition::Clean,
-        (None, Some(percent)) => Condition::SyncPercent(read_percent(document, percent)?),
-        (Some(RawWait::SyncDone), _) | (None, None) => Condition::SyncDone,
-    };
-    let Some(at_most) = &raw.at_most else {
-        let remedy = "say when to give up: at_most = \"2h\"";
-        return Err(document.missing(named, "at_most", remedy));
-    };
-    Ok(Wait::Until {
-        condition,
-        at_most: at_most.get_ref().0,
-    })
-}
-
-fn read_percent(document: &Document, percent: &Spanned<f64>) -> Result<f64, FileError> {
-    let value = *percent.get_ref();
-    if value > 0.0 && value <= 100.0 {
-        return Ok(value);
-    }
-    let what = format!("{value} is no progress");
-    Err(document.invalid(percent.span(), what, "write percent, above 0 and up to 100"))
-}
-
 /// Turns a job as written into jobs, one for each combination of its matrix.
 fn read_jobs(
     context: Context<'_>,
@@ -335,7 +272,14 @@ fn read_job(
     let (work, footprint) = read_work(context, raw, named.clone(), &name, combination)?;
     let queue = raw.queue.as_ref().map(|queue| *queue.get_ref());
     let queue = queue.unwrap_or_default();
-    let missing = |field, remedy| document.missing(named.clone(), field, remedy);
+    let unknown = work.group().err().filter(|_| raw.tool.is_none());
+    let missing = |field, remedy: &str| {
+        let remedy = match &unknown {
+            Some(why) => format!("{remedy}, as the model cannot tell ({why})"),
+            None => remedy.to_owned(),
+        };
+        document.missing(named.clone(), field, &remedy)
+    };
     let title = text(&raw.title).or_else(|| in_words(&work, queue));
     let class = text(&raw.class).or_else(|| Some(class_of_job(work.group().ok()?).to_owned()));
     let job = Job {

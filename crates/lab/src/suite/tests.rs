@@ -224,6 +224,30 @@ fn broken() -> Vec<(&'static str, String)> {
     })
 }
 
+/// The wait ended the run: "members are written to again and again".
+#[test]
+fn a_wait_for_idle_members_has_the_time_that_it_takes() {
+    let wait = |limit: &str| {
+        let step = format!("\n[[step]]\nwait = \"idle\"\nat_most = \"{limit}\"\n");
+        parse(&format!("{HEAD}{step}{JOB}"))
+    };
+    assert!(wait("3s").is_ok());
+    let error = wait("2s").expect_err("it cannot come about").to_string();
+    assert!(error.contains("idle after 3 s without a write"), "{error}");
+}
+
+/// It said that the title is missing, which needs none.
+#[test]
+fn why_a_job_needs_a_title_is_said() {
+    let job = "\n[[step]]\njob = \"2\"\nfio = \"--rw=read --max_latency=5ms\"\n";
+    let error = parse(&format!("{HEAD}{JOB}{job}")).expect_err("nobody says what it does");
+    let error = error.to_string();
+    assert!(
+        error.contains("`title` is missing") && error.contains("max_latency"),
+        "{error}"
+    );
+}
+
 #[test]
 fn every_mistake_gets_file_line_field_and_remedy() {
     let mut seen = String::new();

@@ -193,6 +193,26 @@ fn what_comes_while_a_stripe_reads_is_taken_along() {
     assert_eq!(bench.take_sent(), whole);
 }
 
+/// Linux drivers/md/raid5.c, `stripe_bio_overlaps`: a block has one write at a time that is not
+/// taken over yet, and a batch takes none. So each write reaches its member.
+#[test]
+fn writes_of_one_place_reach_their_members_one_by_one() {
+    // A part of a row, which reads first; and a whole row, which is a batch.
+    for (count, members) in [(32, 2), (96, 4)] {
+        let mut bench = raid5(64);
+        for _ in 0..5 {
+            bench.submit(Write, 0, count);
+        }
+        assert!(bench.array.holds_submitter(0), "{count}");
+        bench.run();
+        assert!(bench.open.is_empty(), "{count}");
+        let sent = bench.take_sent();
+        let written = sent.iter().filter(|(_, operation, ..)| *operation == Write);
+        let sectors: u64 = written.map(|(.., sectors)| sectors).sum();
+        assert_eq!(sectors, 5 * members * 32, "{count}");
+    }
+}
+
 #[test]
 fn who_finds_no_stripe_sleeps_until_a_quarter_is_free() {
     let mut bench = raid5(8);

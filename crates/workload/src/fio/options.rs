@@ -135,16 +135,29 @@ impl FioJobs {
     }
 
     /// The jobs of each group that runs together: a job with `stonewall` begins
-    /// a new one.
+    /// a new one. A `wait_for` that names a job of an earlier group is left out: that job has
+    /// ended, and a run of this group alone does not know it.
     #[must_use]
     pub fn groups(&self) -> Vec<Self> {
-        let groups = self.jobs.chunk_by(|_, next| !next.begins_a_group());
-        let group = |jobs: &[FioJob]| Self {
-            name: self.name.clone(),
-            jobs: jobs.to_vec(),
-            notes: self.notes.clone(),
-        };
-        groups.map(group).collect()
+        let mut groups = Vec::new();
+        let mut ended: Vec<&str> = Vec::new();
+        for jobs in self.jobs.chunk_by(|_, next| !next.begins_a_group()) {
+            let mut group = Self {
+                name: self.name.clone(),
+                jobs: jobs.to_vec(),
+                notes: self.notes.clone(),
+            };
+            let is_here = |name: &str| jobs.iter().any(|job| job.name() == Some(name));
+            let has_ended = |name: &str| ended.contains(&name) && !is_here(name);
+            for job in &mut group.jobs {
+                if job.value("wait_for").is_some_and(has_ended) {
+                    job.options.retain(|option| !option.is("wait_for"));
+                }
+            }
+            ended.extend(jobs.iter().filter_map(FioJob::name));
+            groups.push(group);
+        }
+        groups
     }
 
     /// Whether the jobs were read from lines of a job file.

@@ -279,6 +279,22 @@ fn errors_name_place_option_and_cause() {
     insta::assert_snapshot!(report);
 }
 
+/// Each group is a run of its own. fio takes the whole file.
+#[test]
+fn a_group_does_not_wait_for_a_job_that_has_ended() {
+    let text = "[global]\nrw=read\nsize=1m\n[a]\n[b]\nstonewall\nwait_for=a\n[c]\nwait_for=b\n";
+    let none = |_: &str| Err("no file".to_owned());
+    let file = FioJobs::from_job_file("jobs.fio", text, &permission(), &none).expect("valid");
+    let groups = file.groups();
+    let waits = |job: &JobSpec| job.wait_for.clone();
+    let of_group = |jobs: &FioJobs| {
+        let file = jobs.model().expect("a run by itself");
+        file.groups[0].jobs.iter().map(waits).collect::<Vec<_>>()
+    };
+    let found: Vec<_> = groups.iter().map(of_group).collect();
+    assert_eq!(found, [vec![None], vec![None, Some("b".to_owned())]]);
+}
+
 #[test]
 fn notes_tell_what_is_left_out() {
     let text = "[global]\ndirect=0\nfilename=/dev/md0\ngroup_reporting\n[a]\nioengine=io_uring\n\

@@ -31,20 +31,7 @@ impl JobSpec {
         self.validate()?;
         let (start, region) = self.region(clone, device_size)?;
         let block = self.block_size.0;
-        // For fio the null device ends with the job's region (`setup_files` of filesetup.c).
-        let room = match self.engine {
-            Engine::Null => region.0,
-            Engine::Sync | Engine::Libaio => device_size.0 - start.0,
-        };
-        let unit = if self.sizes.is_some() { 1 } else { block };
-        let region_blocks = self.whole_units(region.0, unit, room) * unit / block;
-        if region_blocks == 0 || self.amount(region.0) < block {
-            return Err(JobError::NoRoom {
-                clone,
-                block_size: self.block_size,
-                room: region,
-            });
-        }
+        let (room, unit, region_blocks) = self.blocks(clone, (start, region), device_size)?;
         self.zones_fit(region)?;
         let finer = self.finer((start.0, region.0), room);
         let map = self.has_map() && !self.maps_blocks();
@@ -165,6 +152,43 @@ impl JobSpec {
         let is_free = self.pattern.is_random() && self.pattern.writes() && !self.random_map;
         let io_size = self.io_size.filter(|_| is_free).unwrap_or_default();
         size.max(io_size.0)
+    }
+
+    /// Checks that clone `clone` has room for a block on a device of `device_size`, as
+    /// [`request_stream`](Self::request_stream) does.
+    ///
+    /// # Errors
+    /// The errors of [`region`](Self::region), and [`JobError::NoRoom`].
+    pub fn check_room(&self, clone: u32, device_size: Bytes) -> Result<(), JobError> {
+        let (start, region) = self.region(clone, device_size)?;
+        self.blocks(clone, (start, region), device_size)?;
+        self.zones_fit(region)
+    }
+
+    /// The bytes from a region's start to the device's end, the bytes of a unit, and the number of
+    /// whole blocks in the region.
+    fn blocks(
+        &self,
+        clone: u32,
+        (start, region): (Bytes, Bytes),
+        device_size: Bytes,
+    ) -> Result<(u64, u64, u64), JobError> {
+        let block = self.block_size.0;
+        // For fio the null device ends with the job's region (`setup_files` of filesetup.c).
+        let room = match self.engine {
+            Engine::Null => region.0,
+            Engine::Sync | Engine::Libaio => device_size.0 - start.0,
+        };
+        let unit = if self.sizes.is_some() { 1 } else { block };
+        let region_blocks = self.whole_units(region.0, unit, room) * unit / block;
+        if region_blocks == 0 || self.amount(region.0) < block {
+            return Err(JobError::NoRoom {
+                clone,
+                block_size: self.block_size,
+                room: region,
+            });
+        }
+        Ok((room, unit, region_blocks))
     }
 
     /// The number of whole units in so many bytes of a region with `room` bytes up to the device's
