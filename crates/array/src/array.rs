@@ -221,11 +221,8 @@ impl Array {
         let discards = recovery.threads.and(stripe_of_discards(&config.shape));
         let is_md0 = recovery.threads.is_some() && config.shape.level == Level::Raid0;
         let longest_piece = is_md0.then_some(config.shape.chunk);
-        let limit = recovery.threads.map(|threads| {
-            let longest = recovery.merged.unwrap_or(recovery.block);
-            (threads.requests, longest.to_sectors())
-        });
-        let others = recovery.threads.and_then(|threads| threads.others);
+        let longest = recovery.merged.unwrap_or(recovery.block).to_sectors();
+        let senders = Senders::of_threads(recovery.threads, longest);
         Ok(Self {
             map,
             is_mirror,
@@ -260,7 +257,7 @@ impl Array {
             orders_writes,
             door: Door::default(),
             plug: Plug::new(md.plug_begins_with_oldest, discards),
-            senders: Senders::new(limit).with_others(others),
+            senders,
             now: Nanos::ZERO,
         })
     }

@@ -18,6 +18,7 @@
 //! md's mirrors where [`MdThreads`](crate::MdThreads) are set, and `md` is built on this crate.
 //! Arrays that keep data set no limit, and no thread sleeps.
 
+use crate::recovery::MdThreads;
 use crate::request::{CommandId, MemberCommand, Operation, Outputs, Sender, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
@@ -89,10 +90,14 @@ impl Senders {
         }
     }
 
-    /// The same with another number of requests for these disks.
+    /// Makes the limits of md's threads, whose commands are at most `longest` when they are merged;
+    /// `None`: there are no such threads, and no limit.
     #[must_use]
-    pub fn with_others(self, others: Option<(SlotSet, HostRequests)>) -> Self {
-        Self { others, ..self }
+    pub fn of_threads(threads: Option<MdThreads>, longest: Sectors) -> Self {
+        Self {
+            others: threads.and_then(|threads| threads.others),
+            ..Self::new(threads.map(|threads| (threads.requests, longest)))
+        }
     }
 
     /// Whether this thread sleeps for a request.
@@ -296,8 +301,8 @@ mod tests {
             requests: 3,
             tags: 3,
         };
-        let others = Some((SlotSet::only(Slot(1)), nvme));
-        let (mut senders, mut out) = (senders(1, 1).with_others(others), Outputs::default());
+        let (mut senders, mut out) = (senders(1, 1), Outputs::default());
+        senders.others = Some((SlotSet::only(Slot(1)), nvme));
         for id in 1..=4 {
             senders.send(read(FIRST, id, 1, 100 * id), &mut out);
         }

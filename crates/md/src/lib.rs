@@ -128,13 +128,7 @@ impl Raid5d {
             further: BTreeMap::new(),
             cache: Cache::new(config.stripes),
             plugged: Vec::new(),
-            senders: Senders::new(
-                config
-                    .sync
-                    .threads
-                    .map(|it| (it.requests, longest.to_sectors())),
-            )
-            .with_others(config.sync.threads.and_then(|it| it.others)),
+            senders: Senders::of_threads(config.sync.threads, longest.to_sectors()),
             is_running: false,
             turn_of: None,
             turns: BTreeMap::new(),

@@ -41,6 +41,7 @@ mod cores;
 mod locks;
 mod paths;
 mod pool;
+mod sleepers;
 mod task;
 mod taskqs;
 mod turns;
@@ -67,7 +68,7 @@ use raidlab_disk::Order;
 use raidlab_units::{Nanos, Sectors};
 use std::collections::HashMap;
 use task::{Part, Place};
-use taskqs::{Taskq, TaskqName};
+use taskqs::Taskq;
 use turns::Turns;
 use usage::Bill;
 
@@ -411,36 +412,15 @@ impl Processor {
         }
         let in_interrupt = self.cores[core].in_interrupt;
         let of_job = matches!(self.role(core), Role::Thread(thread) if thread >= self.first_job);
+        if in_interrupt {
+            self.sleepers_send(now, outputs, &mut parts);
+        }
         let mut of_thread = Vec::new();
-        let mut of_sleepers: Vec<(usize, Vec<Part>)> = Vec::new();
         let mut has_asked = false;
         for command in outputs.commands.drain(..) {
             let is_write = of_job
                 && command.operation == Operation::Write
                 && command.purpose == Purpose::Foreground;
-            // A process that slept, for a free request of a disk or for the bitmap, goes on and sends
-            // its commands itself.
-            let leaves_it = command.operation == Operation::Write
-                && self.array.sender() == BitmapWrites::Thread;
-            let sleeper = match command.sender {
-                Sender::Process(process) if in_interrupt && !leaves_it => {
-                    Some(self.thread_of(process))
-                }
-                _ => None,
-            };
-            let is_foreground = command.purpose == Purpose::Foreground;
-            if let Some(thread) = sleeper
-                && is_foreground
-                && self.threads[thread].held
-            {
-                if of_sleepers.last().is_none_or(|(last, _)| *last != thread) {
-                    of_sleepers.push((thread, Vec::new()));
-                }
-                if let Some((_, commands)) = of_sleepers.last_mut() {
-                    self.command(command, commands);
-                }
-                continue;
-            }
             // The array's own thread sends its metadata, and the commands that an answer leads to.
             if in_interrupt || command.purpose == Purpose::Metadata {
                 self.command(command, &mut of_thread);
@@ -462,79 +442,8 @@ impl Processor {
                 parts.push(Part::Charge(Place::Switch, self.charges.wake_call));
             }
         }
-        for (thread, commands) in of_sleepers {
-            if self.goes_on_with(now, thread, commands) {
-                parts.push(Part::Charge(Place::Switch, self.charges.wake_call));
-            }
-        }
         self.note_stripes(now, core, work, &mut parts);
         self.put_first(core, &mut parts);
         self.scratch = parts;
-    }
-
-    /// Has a process that slept in the array send these commands before anything else, and sleep
-    /// again if the array still has it do so; returns whether it was woken.
-    fn goes_on_with(&mut self, now: Nanos, thread: usize, mut commands: Vec<Part>) -> bool {
-        self.held.retain(|&held| held != thread);
-        let process = u32::try_from(thread - self.first_job).unwrap_or(u32::MAX);
-        commands.push(Part::Do(Box::new(Action::Sleep(process))));
-        let own = &mut self.threads[thread];
-        own.held = false;
-        for part in commands.into_iter().rev() {
-            own.work.push_front(part);
-        }
-        self.wake(thread, now)
-    }
-
-    /// Has a process sleep with the request that it has just submitted, once it has
-    /// sent its commands.
-    pub(crate) fn sleeps_next(&mut self, core: usize, process: u32) {
-        let sleep = Part::Do(Box::new(Action::Sleep(process)));
-        self.put_first(core, &mut vec![sleep]);
-    }
-
-    /// Puts this process to sleep in the array with a request, until it is let go.
-    pub(crate) fn hold(&mut self, process: u32) {
-        let thread = self.thread_of(process);
-        if !std::mem::replace(&mut self.threads[thread].held, true) {
-            self.held.push(thread);
-        }
-    }
-
-    /// Has a process ask a worker to write the bitmap's pages, and sleep until that is done.
-    pub(crate) fn unplug(&mut self, now: Nanos, core: usize, process: usize) {
-        let done = Part::Do(Box::new(Action::Unplugged(process)));
-        self.dispatch_task(now, core, TaskqName::Bitmap, vec![done, Self::task_end()]);
-        self.threads[process].unplugs = true;
-    }
-
-    /// Wakes the process that has asked the worker.
-    pub(crate) fn unplugged(&mut self, now: Nanos, core: usize, process: usize) {
-        self.threads[process].unplugs = false;
-        if self.wake(process, now) {
-            let call = Part::Charge(Place::Switch, self.charges.wake_call);
-            self.put_first(core, &mut vec![call]);
-        }
-    }
-
-    /// Lets the processes go on that the array no longer has sleep.
-    pub(crate) fn let_go(&mut self, now: Nanos, core: usize, is_held: impl Fn(u32) -> bool) {
-        let first = self.first_job;
-        let mut woken = 0;
-        for place in (0..self.held.len()).rev() {
-            let thread = self.held[place];
-            if is_held(u32::try_from(thread - first).unwrap_or(u32::MAX)) {
-                continue;
-            }
-            self.held.remove(place);
-            self.threads[thread].held = false;
-            if !self.threads[thread].work.is_empty() {
-                woken += u64::from(self.wake(thread, now));
-            }
-        }
-        if woken > 0 {
-            let call = Part::Charge(Place::Switch, self.charges.wake_call * woken);
-            self.put_first(core, &mut vec![call]);
-        }
     }
 }
