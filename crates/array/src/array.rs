@@ -222,7 +222,7 @@ impl Array {
         let is_md0 = recovery.threads.is_some() && config.shape.level == Level::Raid0;
         let longest_piece = is_md0.then_some(config.shape.chunk);
         let longest = recovery.merged.unwrap_or(recovery.block).to_sectors();
-        let senders = Senders::of_threads(recovery.threads, longest);
+        let limits = recovery.threads.map(|it| (it.requests, it.others));
         Ok(Self {
             map,
             is_mirror,
@@ -257,7 +257,7 @@ impl Array {
             orders_writes,
             door: Door::default(),
             plug: Plug::new(md.plug_begins_with_oldest, discards),
-            senders,
+            senders: Senders::with_limits(limits, longest),
             now: Nanos::ZERO,
         })
     }

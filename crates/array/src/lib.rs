@@ -103,7 +103,7 @@ pub use request::{
     Outputs, Purpose, Request, RequestError, RequestId, ScratchId, Sender, Slot, StepId,
     StepResult, StripeWork,
 };
-pub use senders::HostRequests;
+pub use senders::{HostRequests, OtherRequests};
 pub use stripes::{
     LogConfig, RmwLevel, StripeArray, StripeConfig, StripeConfigError, WritePolicy,
     log as stripe_log,

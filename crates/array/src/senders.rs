@@ -18,7 +18,6 @@
 //! md's mirrors where [`MdThreads`](crate::MdThreads) are set, and `md` is built on this crate.
 //! Arrays that keep data set no limit, and no thread sleeps.
 
-use crate::recovery::MdThreads;
 use crate::request::{CommandId, MemberCommand, Operation, Outputs, Sender, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
@@ -32,6 +31,9 @@ pub struct HostRequests {
     /// The most of them that the disk has, at least 1: its tags.
     pub tags: u32,
 }
+
+/// The disks before which the host has another number of requests, and that.
+pub type OtherRequests = Option<(SlotSet, HostRequests)>;
 
 impl HostRequests {
     /// The requests of a SATA disk on a present Linux: 32 tags, and twice as many requests.
@@ -65,7 +67,7 @@ pub struct Senders {
     /// The limit; `None`: there is none, and no thread sleeps.
     limit: Option<(HostRequests, Sectors)>,
     /// The disks that have a limit of their own, and that.
-    others: Option<(SlotSet, HostRequests)>,
+    others: OtherRequests,
     /// Each disk's requests, in the order in which they came.
     disks: BTreeMap<Slot, Vec<Taken>>,
     /// Commands in flight that were merged into others.
@@ -90,13 +92,13 @@ impl Senders {
         }
     }
 
-    /// Makes the limits of md's threads, whose commands are at most `longest` when they are merged;
-    /// `None`: there are no such threads, and no limit.
+    /// Makes limits of commands that are at most `longest` when they are merged: that of most disks,
+    /// and that of the others, if there are any. `None`: there is no limit.
     #[must_use]
-    pub fn of_threads(threads: Option<MdThreads>, longest: Sectors) -> Self {
+    pub fn with_limits(limits: Option<(HostRequests, OtherRequests)>, longest: Sectors) -> Self {
         Self {
-            others: threads.and_then(|threads| threads.others),
-            ..Self::new(threads.map(|threads| (threads.requests, longest)))
+            others: limits.and_then(|(_, others)| others),
+            ..Self::new(limits.map(|(limit, _)| (limit, longest)))
         }
     }
 

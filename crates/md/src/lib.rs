@@ -115,6 +115,7 @@ impl Raid5d {
             record_failures: true,
         };
         let longest = config.sync.merged.unwrap_or(LONGEST_COMMAND);
+        let limits = config.sync.threads.map(|it| (it.requests, it.others));
         Ok(Self {
             map,
             write_policy: config.write_policy,
@@ -128,7 +129,7 @@ impl Raid5d {
             further: BTreeMap::new(),
             cache: Cache::new(config.stripes),
             plugged: Vec::new(),
-            senders: Senders::of_threads(config.sync.threads, longest.to_sectors()),
+            senders: Senders::with_limits(limits, longest.to_sectors()),
             is_running: false,
             turn_of: None,
             turns: BTreeMap::new(),

@@ -1,8 +1,7 @@
 //! The rules of recovery as data, and the sets of rules that known drivers use.
 
 use super::MdRules;
-use crate::senders::HostRequests;
-use raidlab_geometry::SlotSet;
+use crate::senders::{HostRequests, OtherRequests};
 use raidlab_units::{Bytes, Nanos, SECTOR_BYTES, Sectors};
 
 /// The rules by which members are recovered and resynced.
@@ -66,7 +65,7 @@ pub struct MdThreads {
     /// The requests that the host has for each member's disk: a thread that finds none sleeps.
     pub requests: HostRequests,
     /// The members before whose disks the host has others, as before NVMe drives beside SATA disks.
-    pub others: Option<(SlotSet, HostRequests)>,
+    pub others: OtherRequests,
     /// Whether blocks of a sync are commands of their own, and those that leave in one instant
     /// side by side on a member are merged into one (up to `merged`), across the chunks of an
     /// array too: the plug of the thread that sends them. Only where no bytes are moved, as such a

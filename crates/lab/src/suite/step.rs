@@ -43,9 +43,9 @@ impl OneOrSeveral {
 pub(super) struct RawStep {
     pub(super) job: Option<Spanned<String>>,
     event: Option<Spanned<RawEvent>>,
-    pub(super) wait: Option<Spanned<RawWait>>,
-    pub(super) wait_sync_percent: Option<Spanned<f64>>,
-    pub(super) at_most: Option<Spanned<Time>>,
+    wait: Option<Spanned<RawWait>>,
+    wait_sync_percent: Option<Spanned<f64>>,
+    at_most: Option<Spanned<Time>>,
     pub(super) round: Option<Spanned<String>>,
     title: Option<Spanned<String>>,
     class: Option<Spanned<String>>,
@@ -231,7 +231,14 @@ pub(super) fn read_step(
     if raw.job.is_some() {
         return read_jobs(context, raw, named);
     }
-    Ok(ReadStep::Wait(read_wait(document, raw, named)?))
+    let wait = read_wait(
+        document,
+        raw.wait.as_ref().map(Spanned::get_ref),
+        raw.wait_sync_percent.as_ref(),
+        raw.at_most.as_ref(),
+        named,
+    );
+    Ok(ReadStep::Wait(wait?))
 }
 
 /// Turns a job as written into jobs, one for each combination of its matrix.

@@ -1,9 +1,8 @@
 //! Reading a wait: a step that lets time pass, or waits for a state of the array.
 
-use super::step::RawStep;
 use super::{Condition, Wait};
 use crate::document::{Document, FileError};
-use crate::settings::time;
+use crate::settings::{Time, time};
 use raidlab_units::Nanos;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -36,18 +35,17 @@ impl<'de> Deserialize<'de> for RawWait {
     }
 }
 
-/// Reads the wait that a step is; `named` is where the step says so.
+/// Reads the wait that a step is by its fields of these names; `named` is where the step is.
 pub(super) fn read_wait(
     document: &Document,
-    raw: &RawStep,
+    wait: Option<&RawWait>,
+    percent: Option<&Spanned<f64>>,
+    at_most: Option<&Spanned<Time>>,
     named: Range<usize>,
 ) -> Result<Wait, FileError> {
-    let condition = match (
-        raw.wait.as_ref().map(Spanned::get_ref),
-        &raw.wait_sync_percent,
-    ) {
+    let condition = match (wait, percent) {
         (Some(RawWait::Time(time)), _) => {
-            return match &raw.at_most {
+            return match at_most {
                 None => Ok(Wait::Time(*time)),
                 Some(limit) => {
                     let what = "a time has no limit";
@@ -62,7 +60,7 @@ pub(super) fn read_wait(
         (None, Some(percent)) => Condition::SyncPercent(read_percent(document, percent)?),
         (Some(RawWait::SyncDone), _) | (None, None) => Condition::SyncDone,
     };
-    let Some(at_most) = &raw.at_most else {
+    let Some(at_most) = at_most else {
         let remedy = "say when to give up: at_most = \"2h\"";
         return Err(document.missing(named, "at_most", remedy));
     };
