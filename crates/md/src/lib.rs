@@ -404,11 +404,14 @@ impl Raid5d {
         }
     }
 
-    /// Resumes the requests that slept for a stripe that is free now.
+    /// Resumes the requests that slept for a stripe that is free now, and writes whose place no other
+    /// write waits for any more.
     fn wake(&mut self, out: &mut Outputs) {
         for mut walk in std::mem::take(&mut self.asleep) {
             let number = walk.next(&self.map).map_or(0, |stop| stop.number);
-            if !self.cache.wakes(number) {
+            let stripe = self.cache.find(number).filter(|_| !walk.reads);
+            let overlaps = stripe.is_some_and(|stripe| !stripe.takes(walk.parts()));
+            if overlaps || !self.cache.wakes(number) {
                 self.asleep.push_back(walk);
             } else if let Some(walkers) = &mut self.walkers
                 && walk.process != NOBODY
