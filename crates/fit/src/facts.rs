@@ -66,7 +66,7 @@ pub enum Counted {
     Reads,
     /// Its writes alone.
     Writes,
-    /// Both together.
+    /// Its reads and writes together.
     Both,
 }
 

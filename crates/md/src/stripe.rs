@@ -102,8 +102,8 @@ impl Stripe {
     }
 
     /// Whether these parts can be added: none of their sectors is to be written already, and the
-    /// stripe is in no batch (`stripe_bio_overlaps`). What is being written to the members does not
-    /// count.
+    /// stripe is in no batch (`stripe_bio_overlaps`). What is on its way
+    /// to the members does not count.
     pub(super) fn takes(&self, parts: &[Part]) -> bool {
         let meets = |new: &Part| {
             let mut old = self.writes.iter().filter(|old| old.slot == new.slot);

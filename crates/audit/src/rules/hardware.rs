@@ -21,8 +21,7 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     ("H13", Check::Whole(quick_flash)),
 ];
 
-/// How often SNIA's test specification has the capacity of a drive written before anything is
-/// measured.
+/// How often SNIA's test specification has a drive's capacity written before a measurement.
 const PRECONDITIONING: f64 = 2.0;
 
 fn processor_bound(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {

@@ -1,7 +1,7 @@
 //! A Poisson process: the times between two requests are drawn from an exponential
 //! distribution. fio rounds its mean down to whole microseconds, and then each drawn time
-//! (backend.c, `usec_for_io`). So there are more requests than were asked for: at 100,000 a second
-//! 105,000.
+//! (backend.c, `usec_for_io`). So there are more requests than were asked for: 105,000
+//! a second instead of 100,000.
 
 use super::ArrivalTimes;
 use raidlab_random::Stream;
