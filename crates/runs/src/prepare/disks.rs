@@ -54,6 +54,14 @@ fn counted(named: &[String]) -> Result<Vec<(String, String)>, Failure> {
             Some((disk, state)) if is_state(state) && !disk.is_empty() => (disk, state),
             _ => (disk, ""),
         };
+        if let Some((known, word)) = disk.rsplit_once(':')
+            && raidlab_data::text("disks", known).is_some()
+        {
+            let words = format!("`--disk {name}`: `{word}` is no state of a disk");
+            let states = State::ALL.map(|(_, name)| name).join(", ");
+            let help = format!("solid-state disks begin in one of these: {states}");
+            return Err(Failure::words(Kind::Usage, words).help(help));
+        }
         if count == 0 || count > MOST_DISKS - disks.len() {
             let words = format!("`--disk {name}`: an array has 1 to {MOST_DISKS} disks");
             return Err(Failure::words(Kind::Usage, words).help("6xNAME is six disks NAME"));
@@ -86,7 +94,12 @@ mod tests {
             assert_eq!(all(&[whole]), names(&[whole]));
         }
         let too_many = format!("{}x870evo", u128::MAX);
-        for wrong in [&["0x870evo"][..], &["256x870evo", "pm9a3"], &[&too_many]] {
+        for wrong in [
+            &["0x870evo"][..],
+            &["256x870evo", "pm9a3"],
+            &[&too_many],
+            &["pm9a3:worn"],
+        ] {
             assert!(all(wrong).is_err(), "{wrong:?}");
         }
     }
