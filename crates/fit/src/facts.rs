@@ -70,6 +70,13 @@ pub enum Counted {
     Both,
 }
 
+impl Counted {
+    /// Reads alone, or writes alone.
+    pub(crate) const fn one(reads: bool) -> Self {
+        if reads { Self::Reads } else { Self::Writes }
+    }
+}
+
 /// A measured job, and the rate that it had.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
@@ -329,11 +336,7 @@ impl RawFact {
             subject: self.subject.clone(),
             jobs: jobs.clone(),
             turnaround_us: self.turnaround_us,
-            counted: if reads {
-                Counted::Reads
-            } else {
-                Counted::Writes
-            },
+            counted: Counted::one(reads),
             iops: self.ios as f64 / (self.runtime_ms as f64 / 1e3),
             sets: self.sets.clone(),
             source: self.source.clone(),

@@ -314,11 +314,7 @@ fn simulated(disk: &LeftOutDisk, fact: &LeftOutFact) -> Fact {
             ..JobSpec::default()
         }],
         turnaround_us: TURNAROUND_US,
-        counted: if reads {
-            Counted::Reads
-        } else {
-            Counted::Writes
-        },
+        counted: Counted::one(reads),
         iops: fact.ios as f64 / (fact.runtime_ms as f64 / 1e3),
         sets: Vec::new(),
         source: disk.source.clone(),

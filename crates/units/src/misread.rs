@@ -3,8 +3,9 @@
 //! serde speaks of fields, variants and Rust's types: `unknown field`, `expected u32`. Whoever writes
 //! a file is told in all files alike which name is near, and what to write.
 
-/// Returns the known name that is nearest to a name, if one is near enough to be meant. Capital
-/// letters make no difference: a disk's name is typed as it stands on the disk.
+/// Returns the known name that is nearest to a name, if one is near enough to be meant: most of a
+/// short name's letters must be right, so `wait` is no `fail`. Capital letters make no difference: a
+/// disk's name is typed as it stands on the disk.
 pub fn nearest<'a, K: AsRef<str>>(name: &str, known: &'a [K]) -> Option<&'a str> {
     let all = known.iter().map(AsRef::as_ref);
     let name = name.to_lowercase();
@@ -12,6 +13,7 @@ pub fn nearest<'a, K: AsRef<str>>(name: &str, known: &'a [K]) -> Option<&'a str>
     let all = all.map(|known| (distance(known), known));
     all.min()
         .filter(|(distance, known)| *distance <= 1 + known.len() / 4)
+        .filter(|(distance, known)| distance * 2 < known.len().max(name.len()))
         .map(|(_, known)| known)
 }
 
@@ -118,6 +120,10 @@ mod tests {
             (
                 "unknown field `x`",
                 "there is no field `x`; none is known here",
+            ),
+            (
+                "unknown variant `wait`, expected `fail` or `check`",
+                "the value `wait` is not known; known here: fail, check",
             ),
             (
                 "unknown variant `trim`, expected `read` or `write`",

@@ -105,6 +105,44 @@ fn who_slept_for_a_stripe_goes_on_by_himself() {
     assert!(out.work.found > 0 && !array.holds_submitter(2));
 }
 
+/// `add_all_stripe_bios`: who overlaps a write that is not taken over yet sleeps until it is, and
+/// not only until the thread has had a turn: this one first reads what the parity needs.
+#[test]
+fn who_overlaps_a_write_is_woken_once() {
+    let mut array = raid5(64).array;
+    array.take_time(true);
+    let mut out = Outputs::default();
+    let mut on_their_way = Vec::new();
+    for process in [1, 2] {
+        let request = Request {
+            id: RequestId(u64::from(process)),
+            operation: Write,
+            start: Sectors(0),
+            count: Sectors(8),
+            force_unit_access: false,
+            process,
+        };
+        array.submit(Nanos::ZERO, request, &mut out);
+    }
+    assert!(array.holds_submitter(2));
+    for _ in 0..100 {
+        let sent = std::mem::take(&mut out.commands);
+        let ways = std::mem::take(&mut out.on_their_way);
+        out.clear();
+        for &process in &ways {
+            array.go_on(Nanos::ZERO, process, &mut out);
+        }
+        on_their_way.extend(ways);
+        array.tick(Nanos::ZERO, &mut out);
+        for command in sent {
+            array.complete(Nanos::ZERO, command.id, Ok(()), &mut out);
+        }
+    }
+    assert!(array.is_idle());
+    // To the stripe and past it; the second one is also woken.
+    assert_eq!(on_their_way, [1, 2, 2]);
+}
+
 /// Linux kernel/sched/core.c, `sched_submit_work`: who sleeps has an empty plug. Of two requests
 /// that come at once, as after the bitmap's pages, the second one wants the place of a stripe
 /// that the first has under the plug.
