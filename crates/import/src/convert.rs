@@ -35,7 +35,11 @@ fn row(
     name: String,
     parts: &[&Part],
 ) -> Measurement {
-    let sum = |of: fn(&Part) -> Option<u64>| parts.iter().filter_map(|part| of(part)).sum::<u64>();
+    // A sum that is too large is refused by the store.
+    let sum = |of: fn(&Part) -> Option<u64>| {
+        let counts = parts.iter().filter_map(|part| of(part));
+        counts.fold(0, u64::saturating_add)
+    };
     let mut row = template.clone();
     row.op = op;
     row.part = name;

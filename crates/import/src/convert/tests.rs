@@ -52,6 +52,23 @@ fn clones_of_one_group_are_one_row_with_the_longest_time() {
     assert_eq!(engine.as_deref(), Some("sync"));
 }
 
+/// A broken file does not become a small number.
+#[test]
+fn a_sum_that_is_too_large_does_not_begin_again_at_0() {
+    let job = format!(
+        r#"{{ "jobname": "a", "groupid": 0, "error": 0, "read": {{ "io_bytes": {0},
+        "total_ios": {0}, "runtime": 2000 }} }}"#,
+        u64::MAX / 2 + 1
+    );
+    let text = format!(r#"{{ "fio version": "fio-3.33", "jobs": [ {job}, {job} ] }}"#);
+    let result = raidlab_tools::fio::TOOL.parse(&text).expect("JSON");
+    let rows = rows(&result, &Measurement::blank(crate::BENCH));
+    assert_eq!(
+        (rows[0].total_ios, rows[0].total_bytes),
+        (u64::MAX, u64::MAX)
+    );
+}
+
 /// `iozone -t 2` and `bonnie++ -c 4`: each row says how many did it together.
 #[test]
 fn processes_of_a_tool_are_streams_of_its_rows() {

@@ -132,13 +132,15 @@ impl Table<'_> {
             let mut words = size_and_more.split(':');
             sizes.0 = words.next().and_then(|word| size(word, 1 << 20));
             sizes.1 = words.next().and_then(|word| size(word, 1));
+            // bonnie++ 2.00 has no line for it, and prints `64M:4k:3` or `64M::3`.
+            let processes_of_size = words.next().and_then(|word| processes(self.job, word));
             let fact = Reported::new(Some(self.job), "size", size_and_more, "");
             result.facts.push(fact);
             let told = self.heading.iter().find_map(|line| {
                 let mut words = line.strip_prefix("Concurrency")?.split_whitespace();
                 processes(self.job, words.next()?)
             });
-            result.facts.extend(told);
+            result.facts.extend(told.or(processes_of_size));
         }
         let tests = if self.is_files {
             &TESTS[6..]

@@ -269,3 +269,18 @@ fn a_table_tells_how_many_files_there_were() {
     let told = ["1024", "1"].map(|count| Some(count.to_owned()));
     assert_eq!(both, [told.clone(), told]);
 }
+
+/// bonnie++ 2.00a with `-s 768 -r 300 -n 0 -f -c 2`.
+#[test]
+fn a_table_tells_how_many_processes_there_were() {
+    let table = "\
+Version 2.00a       ------Sequential Output------ --Sequential Input- --Random-
+                    -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--
+Name:Size etc        /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP
+vm          768M::2            328m  41  897m  32           +++++ +++ +++++ +++
+Latency                       16034us   16132us             15433us   56403us
+";
+    let result = TOOL.parse(table).expect("bonnie++'s own output");
+    assert_eq!(result.processes(&result.parts[0]), Some(2));
+    assert_eq!(result.parts[0].file_size_bytes, Some(768 << 20));
+}

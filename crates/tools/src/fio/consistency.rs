@@ -1,6 +1,7 @@
 //! Consistency checks of fio's figures for a job. fio computes all of them from the same counts, so
 //! a figure that does not fit was changed afterwards, or is of another job.
 
+use super::facts::deepest_level;
 use super::jobs::{clones, is_of_several, jobs, text};
 use super::under_way::of_three;
 use crate::Operation;
@@ -79,6 +80,7 @@ fn asked_size(result: &ToolResult, part: &Part) -> Option<u64> {
         "bssplit",
         "bs_unaligned",
         "bs_is_seq_rand",
+        "kb_base",
     ];
     let many = option("num_range").is_some() && part.operation == Operation::Trim;
     if many || varies.iter().any(|name| option(name).is_some()) {
@@ -96,8 +98,26 @@ fn asked_size(result: &ToolResult, part: &Part) -> Option<u64> {
     whole(of_three(&named.unwrap_or_else(|| "4k".to_owned()), place)?)
 }
 
-/// Checks that requests times their size are the bytes, but for short requests.
+/// Whether a job did what the options beside it exclude: other operations, requests of another
+/// size, or more of them at a time.
+pub(super) fn is_unlike_its_options(result: &ToolResult, job: u32) -> bool {
+    let is_traced = text(result, job, "read_iolog").is_some();
+    let depth = text(result, job, "iodepth").map_or(Some(1), |depth| depth.parse().ok());
+    let level = deepest_level(result, job).zip(depth);
+    let is_deeper = level.is_some_and(|(level, depth)| level > depth);
+    let mut parts = result.parts.iter().filter(|part| part.job == job);
+    let is_unlike =
+        |part: &Part| other_size(result, part).is_some() || other_operation(result, part).is_some();
+    !is_traced && (is_deeper || parts.any(is_unlike))
+}
+
+/// Checks that requests times their size are the bytes.
 fn wrong_size(result: &ToolResult, part: &Part) -> Option<String> {
+    other_size(result, part).filter(|_| !is_untold(result, part.job))
+}
+
+/// Describes requests of another size than the requested one, but for short ones.
+fn other_size(result: &ToolResult, part: &Part) -> Option<String> {
     let is_short = |name| {
         let count = part.fact(name).and_then(|fact| fact.value.number());
         count.is_some_and(|count| count > 0.0)
@@ -107,7 +127,7 @@ fn wrong_size(result: &ToolResult, part: &Part) -> Option<String> {
         part.operation,
         Operation::Read | Operation::Write | Operation::Trim
     );
-    if !moves || is_short("short_ios") || is_short("drop_ios") || is_untold(result, part.job) {
+    if !moves || is_short("short_ios") || is_short("drop_ios") {
         return None;
     }
     let size = asked_size(result, part)?;
@@ -132,6 +152,11 @@ fn wrong_size(result: &ToolResult, part: &Part) -> Option<String> {
 
 /// Checks that a job that only reads wrote nothing, and one that only writes read nothing.
 fn wrong_operation(result: &ToolResult, part: &Part) -> Option<String> {
+    other_operation(result, part).filter(|_| !is_untold(result, part.job))
+}
+
+/// Describes an operation that the job's pattern does not have.
+fn other_operation(result: &ToolResult, part: &Part) -> Option<String> {
     let option = |name| text(result, part.job, name);
     let pattern = option("rw")?;
     let only = match pattern.split([':', ',']).next()? {
@@ -142,7 +167,7 @@ fn wrong_operation(result: &ToolResult, part: &Part) -> Option<String> {
     let is_told = !result.options.is_empty();
     let verifies = ["verify", "do_verify", "experimental_verify"];
     let verifies = verifies.iter().any(|name| option(name).is_some());
-    let may = !is_told || verifies || is_untold(result, part.job);
+    let may = !is_told || verifies;
     (part.operation == only && !may)
         .then(|| format!("rw={pattern}, and yet there is a {}", part.operation))
 }

@@ -1,6 +1,6 @@
 //! Facts about fio's jobs beside their numbers, and titles for them.
 
-use super::jobs::{SEVERAL_JOBS, clones, jobs, number, text};
+use super::jobs::{SEVERAL_JOBS, clones, is_of_several, jobs, number, text};
 use super::{canonical_name, consistency::contradictions, under_way};
 use crate::Operation;
 use crate::facts::Facts;
@@ -309,17 +309,31 @@ pub(super) fn title(result: &ToolResult) -> Title {
     for &job in &jobs {
         let count = self::clones(result, job);
         clones = clones.saturating_add(count);
-        let asked = number(result, job, "iodepth");
+        // Options of one of several jobs say nothing about the others.
+        let is_several = is_of_several(result, job);
+        let asked = number(result, job, "iodepth").filter(|_| !is_several);
         let level = deepest_level(result, job);
         // Incomplete text has neither options nor depth levels.
         let untold = level.is_none() && text(result, job, "rw").is_none();
         let own = asked.or(level).unwrap_or(1);
-        is_least |= asked.is_none() && (own > 1 || untold);
+        is_least |= asked.is_none() && (own > 1 || untold || is_several);
         depth = depth.saturating_add(count.saturating_mul(own.max(1)));
-        let (mut words, class) = pattern(result, job);
+        let (mut words, class) = if is_several {
+            let (name, class) = by_operations(result);
+            (name.to_owned(), class)
+        } else {
+            pattern(result, job)
+        };
         let own = |part: &&Part| jobs.len() == 1 || part.job == job;
-        let mut sizes = result.parts.iter().filter(own);
-        if let Some(block) = sizes.find_map(|part| part.block_size_bytes) {
+        let parts = result.parts.iter().filter(own);
+        let mut sizes = parts.map(|part| part.block_size_bytes);
+        let block = if is_several {
+            let first = sizes.next().flatten();
+            first.filter(|_| sizes.all(|size| size == first))
+        } else {
+            sizes.flatten().next()
+        };
+        if let Some(block) = block {
             let _ = write!(words, " {}", size(block));
         }
         if !kinds.iter().any(|(known, _)| *known == words) {
@@ -377,7 +391,7 @@ fn pattern(result: &ToolResult, job: u32) -> (String, &'static str) {
 
 /// The greatest depth that a job had, where its option is unknown: each of fio's levels stands for
 /// all depths from it to the next.
-fn deepest_level(result: &ToolResult, job: u32) -> Option<u32> {
+pub(super) fn deepest_level(result: &ToolResult, job: u32) -> Option<u32> {
     let own = result.facts.iter().filter(|fact| fact.job == Some(job));
     let levels = own.filter_map(|fact| fact.name.strip_prefix(LEVEL));
     levels

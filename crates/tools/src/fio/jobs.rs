@@ -1,5 +1,6 @@
 //! Look-ups by name for each of fio's jobs: its options, and the facts in their place.
 
+use super::consistency::is_unlike_its_options;
 use crate::result::ToolResult;
 
 /// The numbers of a result's jobs, rising.
@@ -26,7 +27,8 @@ pub(super) fn text(result: &ToolResult, job: u32, name: &str) -> Option<String> 
 }
 
 /// Whether several jobs are reported as one (`group_reporting`): under the name of the first, in
-/// JSON with the options of the last.
+/// JSON with the options of the last. The name is among these only where a command line gave it:
+/// for a job of a file, if it alone is reported of its group, the figures tell.
 pub(super) fn is_of_several(result: &ToolResult, job: u32) -> bool {
     let name = result.fact(Some(job), "jobname");
     let mut own = result.options.iter();
@@ -34,7 +36,17 @@ pub(super) fn is_of_several(result: &ToolResult, job: u32) -> bool {
     let is_other = own
         .zip(name)
         .is_some_and(|(own, name)| name.value.to_string() != own.value);
-    is_other || result.fact(Some(job), SEVERAL_JOBS).is_some()
+    let is_of_file = own.is_none() && !result.options.is_empty();
+    is_other
+        || result.fact(Some(job), SEVERAL_JOBS).is_some()
+        || (is_of_file && is_alone(result, job) && is_unlike_its_options(result, job))
+}
+
+/// Whether no other job of a job's group is reported.
+fn is_alone(result: &ToolResult, job: u32) -> bool {
+    let group = result.fact(Some(job), "groupid").map(|fact| &fact.value);
+    let groups = result.facts.iter().filter(|fact| fact.name == "groupid");
+    groups.filter(|fact| Some(&fact.value) == group).count() == 1
 }
 
 /// The name of the fact that text for people reports a job for several.

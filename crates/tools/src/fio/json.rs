@@ -27,6 +27,7 @@ use crate::result::{
 };
 use raidlab_units::{line_of, lists, parse_bytes};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Reads fio's JSON.
 ///
@@ -63,6 +64,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     let disks = disks.map(|names| Reported::new(None, "disks", names, ""));
     result.facts.extend(disks);
     count_clones(&mut result);
+    forget_means(&mut result);
     result.time_flushes();
     Ok(result)
 }
@@ -85,6 +87,17 @@ fn count_clones(result: &mut ToolResult) {
     });
     let counted: Vec<Reported> = counted.collect();
     result.facts.extend(counted);
+}
+
+/// Removes processor time of several jobs reported as one: fio prints the mean of all clones, and
+/// JSON does not tell how many there were.
+fn forget_means(result: &mut ToolResult) {
+    let of_several = |job: &u32| is_of_several(result, *job);
+    let jobs: BTreeSet<u32> = result.parts.iter().map(|part| part.job).collect();
+    let jobs: Vec<u32> = jobs.into_iter().filter(of_several).collect();
+    for part in &mut result.parts {
+        part.cpu_percent = part.cpu_percent.filter(|_| !jobs.contains(&part.job));
+    }
 }
 
 /// The last document with jobs, and the line of the first one, from 1.

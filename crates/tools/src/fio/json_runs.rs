@@ -11,6 +11,10 @@ use serde_json::{Deserializer, Value};
 /// The error of a computed beginning, milliseconds; twice as much where times are in whole seconds.
 const ROUNDED_MS: u64 = 1000;
 
+/// The time in which no job need run between two reports of one run, milliseconds: less than
+/// another fio takes to begin.
+const IDLE_MS: u64 = 200;
+
 /// The names of counts that grow during a run.
 const COUNTS: [&str; 3] = ["total_ios", "io_bytes", "runtime"];
 const DIRECTIONS: [&str; 4] = ["read", "write", "trim", "mixed"];
@@ -57,15 +61,32 @@ fn jobs(document: &Value) -> &[Value] {
 /// Whether a document may be the next one of the same run.
 fn goes_on(before: &Value, after: &Value) -> bool {
     let (old, new) = (jobs(before), jobs(after));
-    let names = |jobs: &[Value]| -> Vec<Option<Value>> {
-        let names = jobs.iter().map(|job| job.get("jobname").cloned());
-        names.collect()
+    let is_same = |name: &str| {
+        let of_new = new.iter().map(|job| job.get(name));
+        old.iter().map(|job| job.get(name)).eq(of_new)
     };
-    names(old) == names(new)
+    is_same("jobname")
+        && is_same("job options")
+        && before.get("global options") == after.get("global options")
         && match (Times::of(before), Times::of(after)) {
             (Some(one), Some(other)) if one.is_sure() => one.has_begun_before(&other),
+            (Some(one), Some(other)) => {
+                counts_up(old, new) && one.has_run_until(&other, gained(old, new))
+            }
             _ => counts_up(old, new),
         }
+}
+
+/// The longest time by which the run time of a job has grown, milliseconds.
+fn gained(old: &[Value], new: &[Value]) -> u64 {
+    let time = |job: &Value, direction: &str| job.get(direction)?.get("runtime")?.as_u64();
+    let gains = old.iter().zip(new).flat_map(|(old, new)| {
+        DIRECTIONS.map(|direction| {
+            let before = time(old, direction).unwrap_or(0);
+            time(new, direction).unwrap_or(0).saturating_sub(before)
+        })
+    });
+    gains.max().unwrap_or(0)
 }
 
 /// Whether no count has become less. With `ramp_time` counts restart once, so this is used only
@@ -121,6 +142,13 @@ impl Times {
         let began = later.at.saturating_sub(later.elapsed);
         began.saturating_add(later.rounded) <= self.at
     }
+
+    /// Whether some job has run from this document to a later one, where its run time has grown by
+    /// `gained` milliseconds.
+    const fn has_run_until(&self, later: &Self, gained: u64) -> bool {
+        let idle = IDLE_MS + later.rounded - ROUNDED_MS;
+        later.at <= self.at.saturating_add(gained).saturating_add(idle)
+    }
 }
 
 #[cfg(test)]
@@ -166,6 +194,29 @@ mod tests {
         // So short that both seem to begin at once: counts do not go back.
         let short = document(1_000_100, 1, 80) + &document(1_000_700, 1, 70);
         assert_eq!(runs(&short).len(), 2);
+    }
+
+    /// fio 3.33 with `--size=8m`, three times with `>>`, and twice with another block size.
+    #[test]
+    fn short_runs_are_told_apart() {
+        let run = |at_ms: u64, block: &str, ios: u64, runtime: u64| {
+            format!(
+                "{{\n\"timestamp_ms\" : {at_ms}, \"jobs\" : [ {{ \"jobname\" : \"q\", \
+                 \"elapsed\" : 1, \"job options\" : {{ \"bs\" : \"{block}\" }}, \"read\" : {{ \
+                 \"io_bytes\" : 8388608, \"total_ios\" : {ios}, \"runtime\" : {runtime} }} }} ] }}\n"
+            )
+        };
+        let repeated = [
+            run(1_796_098_867_260, "4k", 2048, 98),
+            run(1_796_098_867_827, "4k", 2048, 105),
+            run(1_796_098_868_512, "4k", 2048, 146),
+        ];
+        assert_eq!(runs(&repeated.concat()).len(), 3);
+        let unlike = run(1_796_098_868_876, "64k", 128, 7) + &run(1_796_098_868_900, "4k", 2048, 9);
+        assert_eq!(runs(&unlike).len(), 2);
+        let reports =
+            run(1_796_098_868_000, "4k", 900, 1003) + &run(1_796_098_868_640, "4k", 2048, 1627);
+        assert_eq!(runs(&reports).len(), 1);
     }
 
     proptest! {

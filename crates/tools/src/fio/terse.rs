@@ -220,6 +220,9 @@ pub(super) struct Whose<'line> {
     pub(super) job: (&'line str, &'line str),
     /// The KiB and milliseconds of each direction.
     pub(super) counts: Vec<(f64, f64)>,
+    /// Figures that never become less while a job runs: its context switches, page faults and
+    /// longest latencies.
+    pub(super) highest: Vec<f64>,
     /// The counters of disks, which all lines of one report repeat, and the description.
     pub(super) end: Vec<&'line str>,
 }
@@ -237,18 +240,24 @@ impl<'line> Whose<'line> {
         }
         let end = fields.split_off(tail);
         let starts = (0..directions).map(|place| HEAD + place * width);
-        let counts = starts.map(|start| Some((finite(fields[start])?, finite(fields[start + 3])?)));
+        let counts = starts.clone();
+        let counts = counts.map(|start| Some((finite(fields[start])?, finite(fields[start + 3])?)));
+        let longest = starts.flat_map(|start| [start + 5, start + 9, start + 33]);
+        let processor = tail - TAIL + 2..tail - TAIL + 5;
+        let highest = processor.chain(longest).map(|place| finite(fields[place]));
         Some(Self {
             job: (fields[2], fields[3]),
             counts: counts.collect::<Option<_>>()?,
+            highest: highest.map(|figure| figure.unwrap_or(0.0)).collect(),
             end,
         })
     }
 
-    /// Whether the line has the counters of any disk.
+    /// Whether the line has a counter of a disk that is not 0, as in every run with idle disks.
     pub(super) fn has_disks(&self) -> bool {
-        let use_of = self.end.get(DISK - 1);
-        use_of.is_some_and(|field| field.ends_with('%'))
+        let disks = self.end.chunks_exact(DISK);
+        let mut disks = disks.take_while(|disk| disk[DISK - 1].ends_with('%'));
+        disks.any(|disk| disk[1..DISK - 1].iter().any(|count| *count != "0"))
     }
 }
 

@@ -1,8 +1,10 @@
 //! Terse output of several runs of fio in one file, as a script's `>>` leaves it.
 //!
 //! A line does not name its run, and every run's first group is 0. But each line of a report
-//! repeats the counters of all disks, and no other run has the same. With `status-interval` one run
-//! has several reports, each with the counts since the start: the last one counts.
+//! repeats the counters of all disks, and no other run has the same, unless the disks did nothing.
+//! With `status-interval` one run has several reports, each with the counts since the start: the
+//! last one counts. Where a file is in memory they may have the same counters, too: then a report
+//! begins where the first job comes again with more of everything.
 
 use super::terse::Whose;
 
@@ -19,25 +21,43 @@ impl<'text> Report<'text> {
     /// Whether a line belongs to this report, too.
     fn has(&self, line: &Whose<'text>) -> bool {
         let group = |line: &Whose<'_>| line.job.1.parse::<u64>().ok();
+        let comes_again = self.lines.first().is_some_and(|(_, first)| {
+            let mut figures = first.highest.iter().zip(&line.highest);
+            first.job == line.job
+                && figures.all(|(one, other)| one <= other)
+                && have_gone_on(more(first, line))
+        });
         let last = self.lines.last();
-        last.is_none_or(|(_, last)| last.end == line.end && group(last) <= group(line))
+        let is_next =
+            |last: &Whose<'_>| last.end == line.end && group(last) <= group(line) && !comes_again;
+        last.is_none_or(|(_, last)| is_next(last))
     }
 
     /// Whether `later` may be a report of the same run: its jobs have advanced, or had ended.
     fn goes_on_in(&self, later: &Self) -> bool {
         let pairs = || self.lines.iter().zip(&later.lines);
-        let mut counts = pairs().flat_map(|((_, one), (_, other))| {
-            let counts = one.counts.iter().zip(&other.counts);
-            counts.map(|(one, other)| (other.0 - one.0, other.1 - one.1))
-        });
-        let has_gone_on = |(kibibytes, ms): (f64, f64)| kibibytes > 0.0 && ms >= LATER_MS;
         self.lines.len() == later.lines.len()
             && pairs().all(|((_, one), (_, other))| one.job == other.job)
-            && counts
-                .clone()
-                .all(|more| more == (0.0, 0.0) || has_gone_on(more))
-            && counts.any(has_gone_on)
+            && have_gone_on(pairs().flat_map(|((_, one), (_, other))| more(one, other)))
     }
+}
+
+/// The KiB and milliseconds that each direction of a line has more in another one.
+fn more(one: &Whose<'_>, other: &Whose<'_>) -> Vec<(f64, f64)> {
+    let counts = one.counts.iter().zip(&other.counts);
+    let more = counts.map(|(one, other)| (other.0 - one.0, other.1 - one.1));
+    more.collect()
+}
+
+/// Whether some directions have advanced, and all others had ended.
+fn have_gone_on(more: impl IntoIterator<Item = (f64, f64)>) -> bool {
+    let has_gone_on = |(kibibytes, ms): (f64, f64)| kibibytes > 0.0 && ms >= LATER_MS;
+    let mut any = false;
+    let all = more.into_iter().all(|more| {
+        any |= has_gone_on(more);
+        more == (0.0, 0.0) || has_gone_on(more)
+    });
+    all && any
 }
 
 /// The text of each run, after as many empty lines as there are lines before it in the file, so
@@ -76,7 +96,7 @@ pub fn runs(text: &str) -> (Vec<String>, Vec<String>) {
             && !one.has_disks()
         {
             notes.push(format!(
-                "lines {} to {} have no counters of disks, which would tell runs of fio apart: \
+                "lines {} to {} have no counters of disks above 0, which would tell runs of fio apart: \
                  jobs of one group there are taken to have run at the same time",
                 first + 1,
                 last + 1
@@ -151,6 +171,18 @@ mod tests {
         assert_eq!(cut(&sized).len(), 2);
     }
 
+    /// fio 3.33 with `numjobs=2` and `status-interval=1` on a file in memory, with an idle disk.
+    #[test]
+    fn reports_with_the_same_counters_are_told_apart() {
+        let reports = [
+            line("a", 176_240, 2892, 41866),
+            line("a", 180_192, 2888, 41866),
+            line("a", 181_040, 3001, 41866),
+            line("a", 188_492, 3001, 41866),
+        ];
+        assert_eq!(cut(&reports), [format!("\n\n{}", reports[2..].join("\n"))]);
+    }
+
     #[test]
     fn what_cannot_be_told_apart_is_said() {
         let bare = |job: &str, ms| {
@@ -166,5 +198,12 @@ mod tests {
             note.starts_with("lines 1 to 2 have no counters of disks"),
             "{note}"
         );
+        // Three runs on a file in memory have nothing else to tell.
+        let idle = line("a", 8192, 4, 0);
+        let mut fields: Vec<&str> = idle.split(';').collect();
+        fields[122..129].fill("0");
+        let idle = fields.join(";");
+        let (found, notes) = runs(&[idle.as_str(); 3].join("\n"));
+        assert_eq!((found.len(), notes.len()), (1, 1), "{notes:?}");
     }
 }

@@ -90,13 +90,21 @@ pub(super) fn definition(line: &str) -> Option<Definition> {
 /// Reads `4K-4K` or `(R) 4096B-4096B`: the size if both ends are the same.
 fn one_size(range: &str) -> Option<u64> {
     let range = range.trim();
-    let range = range.split_once(')').map_or(range, |(_, range)| range);
+    // Only fio 3 says whose size it is; `kB` is 1024 bytes before, and 1000 there.
+    let told = range.split_once(')');
+    let (range, kilo) = told.map_or((range, 1024.0), |(_, range)| (range, 1000.0));
     let (least, most) = range.split_once('-')?;
     if least.trim() != most.trim() {
         return None;
     }
     let size = measured(least)?;
-    whole(size.value * bytes_in(size.unit, 1024.0)?)
+    let unit = bytes_in(size.unit, kilo)?;
+    let bytes = size.value * unit;
+    // Four digits are printed: of 64 KiB `65.5kB`, of 100000 bytes `97.7KiB`.
+    let powers = (9..=40).map(|power| f64::powi(2.0, power));
+    let mut near = powers.filter(|power| (power - bytes).abs() <= size.step * unit / 2.0);
+    let bytes = near.next().unwrap_or(bytes);
+    whole(bytes).filter(|_| (bytes - bytes.round()).abs() < 1e-6)
 }
 
 /// A line that begins a job.
@@ -156,44 +164,44 @@ pub(super) fn direction(text: &str) -> Result<Option<Direction>, &'static str> {
             .split_once(')')
             .and_then(|(amount, _)| amount.split_once('/'))
             .ok_or("an amount such as `(456MiB/60001msec)`")?;
-        direction.bytes = Some(size(bytes)?);
+        // Here `KiB` are 1024 bytes, and `kB` 1000 (`kb_base=1000`).
+        direction.bytes = Some(size(bytes, 1000.0)?);
         direction.runtime_ns = Some(milliseconds(time)?);
-        rates_of(rates, &mut direction);
+        rates_of(rates, 1000.0, &mut direction);
         return Ok(Some(direction));
     }
     for (key, value) in pairs(rest) {
         match key {
-            "io" => direction.bytes = Some(size(value)?),
+            "io" => direction.bytes = Some(size(value, 1024.0)?),
             "runt" => direction.runtime_ns = Some(milliseconds(value)?),
             _ => {}
         }
     }
-    rates_of(rest, &mut direction);
+    rates_of(rest, 1024.0, &mut direction);
     if direction.bytes.is_none() && direction.rate.is_none() && direction.iops.is_none() {
         return Err("an amount such as `io=64KB` or a rate such as `IOPS=100`");
     }
     Ok(Some(direction))
 }
 
-fn rates_of(text: &str, direction: &mut Direction) {
+fn rates_of(text: &str, kilo: f64, direction: &mut Direction) {
     for (key, value) in pairs(text) {
         match key.to_ascii_lowercase().as_str() {
             "iops" => direction.iops = scaled(value),
             "bw" => {
                 let value = value.split('(').next().unwrap_or(value);
-                direction.rate = size(value).ok().map(|(rate, _)| rate);
+                direction.rate = size(value, kilo).ok().map(|(rate, _)| rate);
             }
             _ => {}
         }
     }
 }
 
-fn size(text: &str) -> Result<(f64, f64), &'static str> {
+/// Reads a size and one step of its last digit; `kilo` is what units without an `i` mean.
+fn size(text: &str, kilo: f64) -> Result<(f64, f64), &'static str> {
     const EXPECTED: &str = "a size such as `64.0KiB`";
     let size = measured(text).ok_or(EXPECTED)?;
-    // fio 3 prints powers of 1000 with a small k and then MB: these stand in
-    // the first parentheses, which are not read.
-    let unit = bytes_in(size.unit, 1024.0).ok_or(EXPECTED)?;
+    let unit = bytes_in(size.unit, kilo).ok_or(EXPECTED)?;
     Ok((size.value * unit, size.step * unit))
 }
 

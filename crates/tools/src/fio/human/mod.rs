@@ -143,6 +143,8 @@ struct Reader {
     percentiles: Option<(LatencyKind, f64)>,
     /// The first job of the group whose status is read.
     status_of: Option<u32>,
+    /// Whether the lines are of the sum over all clients.
+    is_sum: bool,
 }
 
 fn read_run(lines: &[&str], range: &Range<usize>) -> Result<ToolResult, ParseError> {
@@ -155,6 +157,7 @@ fn read_run(lines: &[&str], range: &Range<usize>) -> Result<ToolResult, ParseErr
         printed: Vec::new(),
         percentiles: None,
         status_of: None,
+        is_sum: false,
     };
     let outdated = outdated(lines, range);
     for index in range.clone().filter(|index| !outdated.contains(index)) {
@@ -197,9 +200,18 @@ impl Reader {
         } else if let Some(definition) = lines::definition(line) {
             self.definitions.push(definition);
         } else if let Some(header) = lines::job_header(line) {
-            self.begin_job(&header);
+            // The sum that a client of servers adds would count everything twice.
+            self.is_sum = header.label == "All clients" && line.contains(": pid=0:");
+            if self.is_sum {
+                let left_out = "the sum over all clients is left out";
+                self.result.messages.push(left_out.to_owned());
+            } else {
+                self.begin_job(&header);
+            }
         } else if let Some(disk) = lines::disk(line) {
             self.result.disks.push(disk);
+        } else if self.is_sum {
+            // Its lines are left out.
         } else if self.job.is_some() {
             return self.job_line(line);
         } else if lines::is_message(line) {
@@ -249,6 +261,14 @@ impl Reader {
         });
         let groups = hidden.filter_map(|known| Some(ReportedValue::Count(known.group?)));
         let jobs: Vec<Option<u32>> = groups.flat_map(|group| with("groupid", group)).collect();
+        // The first job's block size need not be that of all requests.
+        for part in &mut self.result.parts {
+            let product = part.block_size_bytes.zip(part.total_ios);
+            let product = product.and_then(|(size, ios)| size.checked_mul(ios));
+            if jobs.contains(&Some(part.job)) && product != part.total_bytes {
+                part.block_size_bytes = None;
+            }
+        }
         for job in jobs {
             let fact = Reported::new(job, SEVERAL_JOBS, 1, "");
             self.result.facts.push(fact);

@@ -185,6 +185,27 @@ fn lines_of_other_versions_are_read() {
     assert_eq!(lines::version("fio-2.1.11 is old"), None);
 }
 
+/// fio 3.33 with `--bs=64k --size=8m --kb_base=1000`, and with blocks of 100000 bytes.
+#[test]
+fn units_of_powers_of_1000_are_read_as_such() {
+    let direction = "read: IOPS=1662, BW=109MB/s (104MiB/s)(8389kB/77msec)";
+    let direction = lines::direction(direction)
+        .expect("a line")
+        .expect("a direction");
+    assert_eq!(direction.bytes, Some((8_389_000.0, 1000.0)));
+    assert_eq!(direction.rate, Some(109e6));
+    let size = |size: &str| {
+        let sizes = format!("(R) {size}-{size}, (W) {size}-{size}, (T) {size}-{size}");
+        let line = format!("a: (g=0): rw=read, bs={sizes}, ioengine=psync, iodepth=1");
+        let definition = lines::definition(&line).expect("a definition");
+        definition.block_size(Operation::Read)
+    };
+    assert_eq!(size("65.5kB"), Some(65_536));
+    assert_eq!(size("100kB"), Some(100_000));
+    assert_eq!(size("64.0KiB"), Some(65_536));
+    assert_eq!(size("97.7KiB"), None);
+}
+
 #[test]
 fn a_broken_line_is_named() {
     let broken = NEW.replacen("(1984KiB/30msec)", "(1984KiB/30)", 1);
@@ -195,6 +216,34 @@ fn a_broken_line_is_named() {
         parse("no fio here"),
         Err(ParseError::NoOutput { .. })
     ));
+}
+
+/// fio 3.33 with `group_reporting`: one result for a job of reads and one of writes.
+#[test]
+fn a_result_of_several_jobs_has_no_size_of_the_first() {
+    let sizes = |size: &str| format!("(R) {size}-{size}, (W) {size}-{size}, (T) {size}-{size}");
+    let text = format!(
+        "a: (g=0): rw=randread, bs={}, ioengine=psync, iodepth=1\n\
+         b: (g=0): rw=write, bs={}, ioengine=psync, iodepth=1\nfio-3.33\n\
+         a: (groupid=0, jobs=4): err= 0: pid=1: Tue Dec  1 04:21:29 2026\n  \
+         read: IOPS=410k, BW=1600MiB/s (1678MB/s)(24.0MiB/15msec)\n  \
+         write: IOPS=42.7k, BW=2667MiB/s (2796MB/s)(8192KiB/3msec)\n     \
+         issued rwts: total=6144,128,0,0 short=0,0,0,0 dropped=0,0,0,0\n",
+        sizes("4096B"),
+        sizes("64.0KiB")
+    );
+    let result = parse(&text).expect("fio's own form");
+    let parts = result.parts.iter();
+    let sizes: Vec<_> = parts
+        .map(|part| (part.total_bytes, part.block_size_bytes))
+        .collect();
+    assert_eq!(sizes, [(Some(24 << 20), Some(4096)), (Some(8 << 20), None)]);
+    let title = result.tool.title(&result);
+    assert_eq!(
+        title.title,
+        "reads and writes, queue depth 4 or more of 4 jobs"
+    );
+    assert_eq!(title.class, "mixed");
 }
 
 /// Wherever a text is cut, the jobs before that stay, and no number is a part of one.
@@ -252,4 +301,21 @@ fn of_reports_that_come_again_the_last_counts() {
     let bytes: Vec<_> = result.parts.iter().map(|part| part.total_bytes).collect();
     assert_eq!(bytes, [Some(2400 << 10); 2]);
     assert_eq!(result.parts[1].job, 1);
+}
+
+/// As fio 3.33 prints it with `--client=localhost`, shortened.
+#[test]
+fn clients_are_read_without_their_sum() {
+    let job = |name: &str, process: u32| {
+        format!(
+            "{name}: (groupid=0, jobs=1): err= 0: pid={process}: Tue Dec  1 04:21:29 2026\n  \
+             read: IOPS=14.9k, BW=58.4MiB/s (61.2MB/s)(8192KiB/137msec)\n     \
+             issued rwts: total=2048,0,0,0 short=0,0,0,0 dropped=0,0,0,0\n"
+        )
+    };
+    let text = job("cj", 29931) + &job("All clients", 0);
+    let result = parse(&text).expect("fio's own form");
+    assert_eq!(result.parts.len(), 1);
+    assert_eq!(result.parts[0].total_ios, Some(2048));
+    assert_eq!(result.messages, ["the sum over all clients is left out"]);
 }

@@ -317,6 +317,56 @@ fn clones_of_several_jobs_in_one_report_are_not_counted() {
     assert_eq!(jobs("b"), None);
 }
 
+/// fio 3.33 with a job file of `[global] group_reporting`, `[a]` and `[b]`, shortened: the options
+/// are those of `[b]`, without its name.
+#[test]
+fn several_jobs_of_a_file_in_one_report_do_not_contradict_the_options_of_the_last() {
+    let told = |options: &str, level: &str, directions: &str| {
+        let text = format!(
+            r#"{{ "fio version": "fio-3.33", "jobs": [ {{ "jobname": "a", "groupid": 0, "error": 0,
+            "job options": {{ {options} }}, "usr_cpu": 2, "sys_cpu": 12,
+            "iodepth_level": {{ "{level}": 96.2 }}, {directions} }} ] }}"#
+        );
+        let result = parse(&text).expect("JSON");
+        let contradictions = crate::fio::consistency::contradictions(&result);
+        assert_eq!(contradictions, [""; 0]);
+        assert_eq!(result.parts[0].cpu_percent, None);
+        let title = result.tool.title(&result);
+        (title.title, title.class)
+    };
+    let one = |title: &str, class: &str| (title.to_owned(), class.to_owned());
+    let read = r#""read": { "io_bytes": 25165824, "total_ios": 6144, "runtime": 15 }"#;
+    let write = r#""write": { "io_bytes": 8388608, "total_ios": 128, "runtime": 3 }"#;
+    assert_eq!(
+        told(
+            r#""rw": "write", "bs": "64k""#,
+            "1",
+            &format!("{read}, {write}")
+        ),
+        one("reads and writes, queue depth 1 or more", "mixed")
+    );
+    // Reads of 64 KiB beside those of 4 KiB.
+    let read = r#""read": { "io_bytes": 25165824, "total_ios": 4224, "runtime": 66 }"#;
+    assert_eq!(
+        told(
+            r#""rw": "randread", "bs": "4k", "iodepth": "16""#,
+            "16",
+            read
+        ),
+        one("read, queue depth 16 or more", "read")
+    );
+    // A depth of 32 beside one of 1.
+    let read = r#""read": { "io_bytes": 25165824, "total_ios": 6144, "runtime": 66 }"#;
+    assert_eq!(
+        told(
+            r#""rw": "randread", "bs": "4k", "iodepth": "1""#,
+            "32",
+            read
+        ),
+        one("read 4 KiB, queue depth 32 or more", "read")
+    );
+}
+
 /// Without `group_reporting`, as fio 3.33 lists four clones, shortened.
 #[test]
 fn clones_that_are_listed_begin_where_their_numbers_say() {
@@ -362,4 +412,15 @@ fn levels_are_those_of_the_first_job() {
         facts.iter().any(|fact| fact.name == name)
     };
     assert_eq!([told("1"), told("2")], [true, false]);
+}
+
+/// fio 3.33 with `--size=8m --bs=4k` behind `--kb_base=1000`, whose blocks have 4000 bytes.
+#[test]
+fn sizes_in_powers_of_1000_are_no_contradiction() {
+    let text = r#"{ "fio version": "fio-3.33", "jobs": [ { "jobname": "a", "groupid": 0, "error": 0,
+        "job options": { "name": "a", "kb_base": "1000", "rw": "randread", "bs": "4k" },
+        "read": { "io_bytes": 8000000, "total_ios": 2000, "runtime": 54 } } ] }"#;
+    let result = parse(text).expect("JSON");
+    let contradictions = crate::fio::consistency::contradictions(&result);
+    assert_eq!(contradictions, [""; 0]);
 }
