@@ -2,19 +2,24 @@
 //!
 //! The socket has its mode before it has a name: between a `bind` and a later `chmod` others
 //! could connect. An existing file at the path is replaced only if it is a socket at which no
-//! process answers, as a killed server leaves one; at the end the name is removed only if it is
-//! still this socket's.
+//! process answers, as a killed server leaves one. This is one step for all servers in a folder, by a
+//! lock of the folder. At the end the name is removed only if it is still this socket's.
 
-use rustix::fs::{Mode, fchmod};
+use rustix::fs::{FlockOperation, Mode, fchmod, flock};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The most connections that wait to be accepted.
 const BACKLOG: i32 = 128;
+
+/// The time between two looks whether the folder is free, and the greatest number of them.
+const TURN_LOOK: Duration = Duration::from_millis(10);
+const TURN_LOOKS: u32 = 200;
 
 /// A listening socket with a name; both are removed when it is dropped.
 #[derive(Debug)]
@@ -32,6 +37,7 @@ impl UnixSocket {
     /// [`io::ErrorKind::AddrInUse`] when a process answers there, [`io::ErrorKind::AlreadyExists`]
     /// when the path is not a socket, and the system's errors.
     pub(crate) fn listen(path: &Path) -> io::Result<Self> {
+        let _turn = turn(path);
         remove_stale(path)?;
         let socket = rustix::net::socket_with(
             AddressFamily::UNIX,
@@ -76,6 +82,23 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     Ok((found.dev(), found.ino()))
 }
 
+/// Waits until no other server takes a place in the folder of `path`: of two that find the socket
+/// of a killed one, the second would remove that of the first. The turn ends when the returned file
+/// is closed. Whoever may read the folder may hold its lock, so the wait is short, and then there is
+/// no turn.
+fn turn(path: &Path) -> Option<File> {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let folder = File::open(folder.unwrap_or(Path::new("."))).ok()?;
+    let is_ours = (0..TURN_LOOKS).any(|_| {
+        let locked = flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok();
+        if !locked {
+            std::thread::sleep(TURN_LOOK);
+        }
+        locked
+    });
+    is_ours.then_some(folder)
+}
+
 fn remove_stale(path: &Path) -> io::Result<()> {
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -116,6 +139,25 @@ mod tests {
         let error = UnixSocket::listen(&path).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(&path).unwrap(), "measurements");
+    }
+
+    #[test]
+    fn of_two_that_find_a_killed_server_s_socket_one_gets_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        for _ in 0..500 {
+            drop(UnixListener::bind(&path).unwrap());
+            let start = std::sync::Barrier::new(2);
+            let listen = || {
+                start.wait();
+                UnixSocket::listen(&path)
+            };
+            let both = std::thread::scope(|scope| {
+                let other = scope.spawn(listen);
+                [listen(), other.join().unwrap()]
+            });
+            assert_eq!(both.iter().filter(|one| one.is_ok()).count(), 1);
+        }
     }
 
     #[test]

@@ -274,6 +274,33 @@ fn a_device_that_is_mounted_is_refused() {
     loops[0].open().expect("free again");
 }
 
+/// The kernel opens such a device for writing all the same: an array would start, and lose it with
+/// the first superblock.
+#[test]
+fn a_device_that_is_set_read_only_is_refused_to_who_writes() {
+    let Some(loops) = loops(1, 512) else {
+        return;
+    };
+    let device = loops[0].device.display().to_string();
+    assert!(run("blockdev", &["--setro", &device]));
+    let refused = loops[0].open();
+    let read = MemberFile::open(
+        &loops[0].device,
+        OpenOptions {
+            buffered: false,
+            access: Access::Read,
+        },
+    );
+    assert!(run("blockdev", &["--setrw", &device]));
+    let error = refused.expect_err("it takes no writes");
+    let OpenError::Open { source, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(source.kind(), std::io::ErrorKind::ReadOnlyFilesystem);
+    drop(read.expect("reading is free"));
+    loops[0].open().expect("it takes writes again");
+}
+
 /// The file and the loop device on it are the same bytes.
 #[test]
 fn a_loop_device_on_a_file_that_is_a_member_is_refused() {

@@ -268,9 +268,12 @@ pub enum VerbError {
     /// The array was started without permission to write.
     #[error("the array was assembled with `--readonly`: stop it and assemble it without")]
     Untouched,
-    /// The array is stopping or broken, and cannot be changed any more.
+    /// The array is stopping, and cannot be changed any more.
     #[error("the array is being stopped")]
     Stopping,
+    /// The array has lost more than it can bear, and cannot be changed any more.
+    #[error("the array has failed: stop it, and assemble it again once its members are back")]
+    Broken,
     /// The level has no redundancy.
     #[error("an array without redundancy has nothing to sync, and takes no members")]
     NoRedundancy,

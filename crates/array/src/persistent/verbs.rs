@@ -300,13 +300,14 @@ impl PersistentArray {
     /// way are done.
     ///
     /// # Errors
-    /// When the array is being stopped.
+    /// When the array is being stopped or has failed.
     pub fn read_only(&mut self, now: Nanos, out: &mut Outputs) -> Result<(), VerbError> {
         self.now = now;
         match self.mode {
             Mode::ReadWrite => {}
             Mode::ReadOnly | Mode::Untouched => return Ok(()),
-            Mode::Stopping | Mode::Stopped | Mode::Broken => return Err(VerbError::Stopping),
+            Mode::Stopping | Mode::Stopped => return Err(VerbError::Stopping),
+            Mode::Broken => return Err(VerbError::Broken),
         }
         self.mode = Mode::ReadOnly;
         self.engine
@@ -319,7 +320,7 @@ impl PersistentArray {
     /// mdadm's `--readwrite`: makes the array take writes again.
     ///
     /// # Errors
-    /// When the array is being stopped, or was started without permission to write:
+    /// When the array is being stopped or has failed, or was started without permission to write:
     /// then it has to be assembled again.
     pub fn read_write(&mut self, now: Nanos, out: &mut Outputs) -> Result<(), VerbError> {
         self.now = now;
@@ -327,7 +328,8 @@ impl PersistentArray {
             Mode::ReadWrite => return Ok(()),
             Mode::ReadOnly => self.mode = Mode::ReadWrite,
             Mode::Untouched => return Err(VerbError::Untouched),
-            Mode::Stopping | Mode::Stopped | Mode::Broken => return Err(VerbError::Stopping),
+            Mode::Stopping | Mode::Stopped => return Err(VerbError::Stopping),
+            Mode::Broken => return Err(VerbError::Broken),
         }
         self.engine.set_corrects(true);
         self.syncs.resume_due = !mutation::is(Mutation::StoppedSyncForgotten);
@@ -395,7 +397,8 @@ impl PersistentArray {
             Mode::ReadWrite => Err(VerbError::NoRedundancy),
             Mode::ReadOnly => Err(VerbError::ReadOnly),
             Mode::Untouched => Err(VerbError::Untouched),
-            Mode::Stopping | Mode::Stopped | Mode::Broken => Err(VerbError::Stopping),
+            Mode::Stopping | Mode::Stopped => Err(VerbError::Stopping),
+            Mode::Broken => Err(VerbError::Broken),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::lines::{Line, read_line};
 use super::{ControlRequest, ControlResponse, EventReport};
 use raidlab_units::visible_path;
+use rustix::net::sockopt::socket_peercred;
 use std::io::{self, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -52,6 +53,13 @@ impl ControlClient {
         Ok(Self {
             reader: BufReader::new(stream),
         })
+    }
+
+    /// Returns the process that listens at the socket, as far as the kernel says.
+    #[must_use]
+    pub fn server(&self) -> Option<u32> {
+        let peer = socket_peercred(self.reader.get_ref()).ok()?;
+        u32::try_from(peer.pid.as_raw_pid()).ok()
     }
 
     /// Sends a request and waits for the answer.

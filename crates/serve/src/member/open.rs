@@ -159,6 +159,10 @@ impl MemberFile {
                 });
             }
         };
+        // The kernel lets such a device be opened for writing, and refuses each write.
+        if block && !read_only && is_read_only(found.st_rdev) {
+            return Err(failed(Errno::ROFS));
+        }
         if options.access != Access::Look {
             if block {
                 // Closed first, as the device would seem to be held by this program.
@@ -315,6 +319,12 @@ fn can_be_tried(file: &File) -> bool {
         ReadWriteFlags::NOWAIT,
     );
     !matches!(read, Err(Errno::OPNOTSUPP | Errno::NOSYS))
+}
+
+/// Whether a block device takes no writes, as after `blockdev --setro`.
+fn is_read_only(device: u64) -> bool {
+    let path = format!("/sys/dev/block/{}:{}/ro", major(device), minor(device));
+    std::fs::read_to_string(path).is_ok_and(|text| text.trim() == "1")
 }
 
 fn is_rotational(device: u64) -> bool {

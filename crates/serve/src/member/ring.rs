@@ -5,6 +5,10 @@
 //! room for it (see `registered`). A read of the waker's eventfd is always under way, so that a
 //! request from another thread ends the wait like any completion.
 //!
+//! A file that goes through the page cache has threads of its own in place of the ring. The kernel
+//! gives writes to files to workers that it chooses by a hash of the inode (`io_wq_hash_work`), and
+//! those of one hash wait for each other: a file that hangs would take others with it.
+//!
 //! The kernel reads and writes through addresses taken from a job's borrow. The job, and with it
 //! the borrow, stays in `jobs` until its completion has been seen; a ring that is dropped earlier
 //! leaks the jobs rather than free memory that the kernel may still access.
@@ -13,7 +17,9 @@ mod registered;
 
 pub use registered::RegisteredMemory;
 
-use super::{Backend, Ended, Job, Storage, Transfer, WakeRead, Waker};
+use super::{
+    Backend, Ended, Identity, Job, MemberFile, Storage, Threads, Transfer, WakeRead, Waker,
+};
 use io_uring::types::{Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
 use registered::Registered;
@@ -40,6 +46,8 @@ pub struct Ring {
     jobs: Vec<Option<Job>>,
     free: Vec<usize>,
     attached: Vec<bool>,
+    /// The threads of files that go through the page cache.
+    threads: Threads,
     /// Jobs that the kernel did not take, with the error that is reported for them.
     refused: Vec<(Job, Errno)>,
     wake: WakeRead,
@@ -89,6 +97,7 @@ impl Ring {
             jobs: Vec::new(),
             free: Vec::new(),
             attached: Vec::new(),
+            threads: Threads::new(waker),
             refused: Vec::new(),
             wake: WakeRead::default(),
             #[cfg(test)]
@@ -141,6 +150,11 @@ impl Ring {
 fn is_passing(error: &io::Error) -> bool {
     let passing = [Errno::TIME, Errno::INTR, Errno::BUSY, Errno::AGAIN];
     Errno::from_io_error(error).is_some_and(|error| passing.contains(&error))
+}
+
+/// Whether the kernel may let a write to a file wait for one to another file.
+fn waits_for_others(file: &MemberFile) -> bool {
+    matches!(file.identity(), Identity::File { .. }) && !file.direct()
 }
 
 fn outcome(completion: &cqueue::Entry) -> Ended {
@@ -231,6 +245,11 @@ impl Backend for Ring {
 
     fn attach(&mut self, place: usize, storage: &Arc<dyn Storage>) -> io::Result<()> {
         let file = storage.file().ok_or(io::ErrorKind::Unsupported)?;
+        if waits_for_others(file) {
+            self.detach(place);
+            return self.threads.attach(place, storage);
+        }
+        self.threads.detach(place);
         let index = u32::try_from(place)
             .ok()
             .filter(|&index| index < FILES)
@@ -246,6 +265,7 @@ impl Backend for Ring {
     }
 
     fn detach(&mut self, place: usize) {
+        self.threads.detach(place);
         if self.attached.get(place) == Some(&true) {
             // Entries in the queue still refer to the old file, so they are submitted first.
             let _ = self.ring.submit();
@@ -256,6 +276,10 @@ impl Backend for Ring {
     }
 
     fn submit(&mut self, mut job: Job) {
+        if self.threads.has(job.place) {
+            self.threads.submit(job);
+            return;
+        }
         if self.attached.get(job.place) != Some(&true) {
             self.refused.push((job, Errno::NODEV));
             return;
@@ -293,6 +317,7 @@ impl Backend for Ring {
         let before = ended.len();
         let refused = self.refused.drain(..);
         ended.extend(refused.map(|(job, error)| (job, Err(error))));
+        self.threads.collect(ended);
         let mut timeout = if ended.len() > before {
             Some(Duration::ZERO)
         } else {
@@ -320,6 +345,7 @@ impl Backend for Ring {
             Err(error) => return Err(error),
         }
         self.collect(ended);
+        self.threads.collect(ended);
         Ok(())
     }
 

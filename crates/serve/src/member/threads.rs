@@ -35,6 +35,16 @@ impl Threads {
             ended_sender,
         }
     }
+
+    /// Whether there is a member at a place.
+    pub(super) fn has(&self, place: usize) -> bool {
+        matches!(self.members.get(place), Some(Some(_)))
+    }
+
+    /// Appends the jobs that have ended, without waiting for any.
+    pub(super) fn collect(&mut self, ended: &mut Vec<(Job, Ended)>) {
+        ended.extend(self.ended.try_iter());
+    }
 }
 
 impl Backend for Threads {

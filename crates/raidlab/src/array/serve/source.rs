@@ -279,7 +279,10 @@ impl Assembling {
             words.extend(["--size".into(), word(size)]);
         }
         if let Some(bitmap) = &self.bitmap {
-            words.extend(["--bitmap".into(), bitmap.clone().into_os_string()]);
+            // It may have a name that begins with a dash.
+            let mut word = OsString::from("--bitmap=");
+            word.push(bitmap);
+            words.push(word);
         }
         words.extend(["--stale".into(), word(self.stale)]);
         words.extend(["--backend".into(), word(self.backend)]);

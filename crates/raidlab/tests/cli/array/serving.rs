@@ -2,6 +2,7 @@
 //! of a server that cannot serve.
 
 use super::{Place, patiently};
+use std::process::Stdio;
 
 const MIRROR: &str = "create -l 1 -n 2 --assume-clean m0 m1";
 
@@ -72,6 +73,33 @@ fn a_file_that_is_not_there_is_wrong_input_to_a_server_too() {
     // Nothing was done before.
     let detail = place.must("detail test");
     assert!(detail.contains("[UU]"), "{detail}");
+}
+
+#[test]
+fn of_two_arrays_that_want_one_name_at_once_one_is_told_that_it_is_not_served() {
+    let place = Place::new(4);
+    place.must(MIRROR);
+    place.must("create -l 1 -n 2 --assume-clean m2 m3");
+    for _ in 0..12 {
+        let starts = ["assemble home m0 m1", "assemble home m2 m3"].map(|words| {
+            let mut command = place.command(words);
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            command.spawn().expect("the program")
+        });
+        let ended = starts.map(|mut start| start.wait().expect("it ends").success());
+        assert_eq!(ended.iter().filter(|ended| **ended).count(), 1);
+        let has = place.must("detail home").contains("m0");
+        assert_eq!(has, ended[0], "the other one is served");
+        place.must("stop home");
+    }
+}
+
+#[test]
+fn an_array_whose_name_begins_with_a_dash_is_assembled() {
+    let place = Place::new(1);
+    place.must("create -l 0 -n 1 --name=-x m0");
+    place.must("assemble -- -x m0");
+    place.must("stop -- -x");
 }
 
 #[test]

@@ -307,6 +307,21 @@ fn an_array_that_has_lost_too_much_says_so() {
     assert_eq!(said.matches("data_size").count(), 1, "{said}");
 }
 
+#[test]
+fn an_array_that_has_failed_is_not_said_to_be_stopping() {
+    let place = Place::new(3);
+    place.must("create -l 1 -n 2 --assume-clean --name test m0 m1");
+    let server = place.serve("m0 m1");
+    for member in ["m0", "m1"] {
+        std::fs::remove_file(place.path(member)).expect("it is there");
+    }
+    assert!(server.client().write(0, &[1; 512], false).is_err());
+    place.waits_for("FAILED");
+    let said = place.refused("manage test --add m2", 1);
+    assert!(said.contains("the array has failed"), "{said}");
+    place.must("stop test");
+}
+
 /// Without a log is what is asked for by `--consistency-policy`, whatever room mdadm leaves.
 #[test]
 fn a_policy_without_a_log_keeps_none() {

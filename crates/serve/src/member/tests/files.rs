@@ -34,6 +34,33 @@ fn one_member(kind: BackendKind) -> (tempfile::NamedTempFile, Members, Arc<Waker
     (file, members, waker)
 }
 
+/// In a ring, a write to such a file waits for one that hangs where the kernel's hashes of both
+/// inodes are the same.
+#[test]
+fn a_file_behind_the_page_cache_has_threads_of_its_own() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    file.as_file().set_len(8192).expect("room");
+    let options = OpenOptions {
+        buffered: true,
+        ..OpenOptions::default()
+    };
+    let member = MemberFile::open(file.path(), options).expect("opens");
+    let (mut members, _waker) = members(BackendKind::Automatic);
+    members.attach(41, &Member::from(member)).expect("room");
+    let is_there = || {
+        let tasks = std::fs::read_dir("/proc/self/task").expect("tasks");
+        let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+        let mut names = tasks.flatten().filter_map(|task| name(task).ok());
+        names.any(|name| name.trim() == "member-41-0")
+    };
+    // A thread gets its name after its start.
+    let looks = (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        is_there()
+    });
+    assert!(looks, "no thread");
+}
+
 /// Sleeps as an owner does, until something is answered.
 fn answer(members: &mut Members, waker: &Waker) -> Vec<Answer> {
     let mut answers = Vec::new();
