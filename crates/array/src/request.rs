@@ -117,7 +117,7 @@ pub enum Purpose {
 }
 
 /// A thread that sends commands to members and may have to sleep for a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sender {
     /// A process, by the number in its requests.
     Process(u32),

@@ -74,6 +74,8 @@ pub struct Senders {
     merged: BTreeSet<CommandId>,
     /// The threads that sleep, in the order in which they fell asleep.
     asleep: VecDeque<Woken>,
+    /// The same threads, each of which sleeps once: whether one does is asked for all of them.
+    sleepers: BTreeSet<Sender>,
     /// Whether a thread woke that has nothing more to send.
     woke: bool,
     /// The number of commands so far that found no request, where there are no more of these than
@@ -105,7 +107,7 @@ impl Senders {
     /// Whether this thread sleeps for a request.
     #[must_use]
     pub fn is_asleep(&self, sender: Sender) -> bool {
-        self.asleep.iter().any(|asleep| asleep.sender == sender)
+        self.sleepers.contains(&sender)
     }
 
     /// The number of commands so far that found no request, and that no disk's queue counts.
@@ -123,14 +125,16 @@ impl Senders {
     /// Sends a command, or puts its sender to sleep with it.
     pub fn send(&mut self, command: MemberCommand, out: &mut Outputs) {
         let sender = command.sender;
-        let mut asleep = self.asleep.iter_mut();
-        if let Some(asleep) = asleep.find(|asleep| asleep.sender == sender) {
-            asleep.commands.push(command);
+        if self.sleepers.contains(&sender) {
+            let mut asleep = self.asleep.iter_mut();
+            let own = asleep.find(|asleep| asleep.sender == sender);
+            own.expect("it sleeps").commands.push(command);
         } else if self.takes(&command) {
             out.commands.push(command);
         } else {
             let commands = vec![command];
             self.asleep.push_back(Woken { sender, commands });
+            self.sleepers.insert(sender);
         }
     }
 
@@ -160,8 +164,10 @@ impl Senders {
             disk.retain(|taken| taken.id != id);
         }
         let waits = |woken: &Woken| woken.commands[0].slot == slot;
-        let first = self.asleep.iter().position(waits);
-        first.and_then(|at| self.asleep.remove(at))
+        let first = self.asleep.iter().position(waits)?;
+        let woken = self.asleep.remove(first)?;
+        self.sleepers.remove(&woken.sender);
+        Some(woken)
     }
 
     /// Notes that a thread that woke has sent its commands, or sleeps with one of them again.
@@ -312,6 +318,24 @@ mod tests {
         senders.send(read(SECOND, 6, 0, 600), &mut out);
         assert_eq!(sent(&mut out), [1, 2, 3, 5]);
         assert!(senders.is_asleep(FIRST) && senders.is_asleep(SECOND));
+    }
+
+    #[test]
+    fn who_wakes_sleeps_no_more_and_all_others_do() {
+        let (mut senders, mut out) = (senders(1, 1), Outputs::default());
+        let all = (1..=64).map(Sender::Process);
+        for (id, sender) in (1..).zip(all.clone()) {
+            senders.send(read(sender, id, 0, 100 * id), &mut out);
+        }
+        let asleep = |senders: &Senders| -> Vec<Sender> {
+            all.clone().filter(|it| senders.is_asleep(*it)).collect()
+        };
+        for awake in 1..64 {
+            let others: Vec<Sender> = all.clone().skip(awake).collect();
+            assert_eq!(asleep(&senders), others);
+            let id = out.commands.pop().expect("who is awake has sent").id;
+            senders.ended(id, Slot(0), &mut out);
+        }
     }
 
     #[test]

@@ -401,6 +401,11 @@ fn of_words(facts: &mut Facts, work: &Work) {
         let value = first.value(name).unwrap_or("1");
         facts.add(fact::fio_option(name), value, "");
     }
+    // So many requests follow each other before a place is drawn again.
+    let runs = first.value("rw").filter(|pattern| pattern.contains(':'));
+    if let Some(pattern) = runs {
+        facts.add(fact::fio_option("rw"), pattern, "");
+    }
 }
 
 /// Adds the rates that all jobs together are not to exceed, where each has one.

@@ -158,6 +158,8 @@ pub struct Background {
     degraded: Option<usize>,
     /// The time at which a member was last seen to be lost.
     lost: Option<Nanos>,
+    /// The time at which all members were first seen in sync.
+    whole: Option<Nanos>,
     events: Vec<(Nanos, &'static str, String)>,
 }
 
@@ -181,6 +183,9 @@ impl Background {
         }
         self.follow_sync(edge, &look);
         self.follow_health(edge, &look);
+        if !look.is_degraded() {
+            self.whole.get_or_insert(look.at);
+        }
         self.last = Some(look);
     }
 
@@ -298,22 +303,31 @@ impl Background {
         let Some(last) = &self.last else {
             return Vec::new();
         };
-        let number = |index: usize| {
-            let op = self.periods[index].op;
+        let is_made_so = experiment.is_made_by_recovery();
+        let makes =
+            |one: &Period| is_made_so && self.whole.is_none_or(|whole| one.from.latest < whole);
+        let part = |index: usize| {
+            let own = &self.periods[index];
             let before = self.periods[..index].iter();
-            before.filter(|one| one.op == op).count() + 1
+            let before = before.filter(|one| one.op == own.op && makes(one) == makes(own));
+            match (makes(own), before.count() + 1) {
+                // The first period of a kind has the same row in runs with more of them.
+                (false, 1) => String::new(),
+                (false, number) => number.to_string(),
+                (true, 1) => "first".to_owned(),
+                (true, number) => format!("first {number}"),
+            }
         };
         let periods = self.periods.iter().enumerate();
         periods
-            .map(|(index, period)| period.row(number(index), last.at, experiment, bench))
+            .map(|(index, period)| period.row(part(index), last.at, experiment, bench))
             .collect()
     }
 }
 
 impl Period {
-    /// The row of a period. `number`: its number among those of its kind, from 1; `now`: the time
-    /// of the last look.
-    fn row(&self, number: usize, now: Nanos, experiment: &Experiment, bench: &str) -> Measurement {
+    /// The row of a period. `number`: which one of its kind it is; `now`: the time of the last look.
+    fn row(&self, number: String, now: Nanos, experiment: &Experiment, bench: &str) -> Measurement {
         let end = self.to.unwrap_or(Edge {
             earliest: now,
             latest: now,
@@ -327,11 +341,7 @@ impl Period {
         };
         Measurement {
             op: self.op,
-            // The first period of a kind has the same row in runs with more of them.
-            part: match number {
-                1 => String::new(),
-                number => number.to_string(),
-            },
+            part: number,
             job: BACKGROUND_JOB.to_owned(),
             job_title: title(self.op).to_owned(),
             class: BACKGROUND_CLASS.to_owned(),

@@ -128,6 +128,8 @@ pub struct Judged<'a> {
     pub verdict: Verdict,
     /// The outcome of each comparison for which there are rows.
     pub outcomes: Vec<Outcome>,
+    /// The number of comparisons for which there are none.
+    pub not_run: usize,
 }
 
 /// The answer to a claim.
@@ -135,11 +137,11 @@ pub struct Judged<'a> {
 pub enum Verdict {
     /// Every test holds.
     Reproduced,
-    /// Some of the comparisons hold, and others do not.
+    /// Some of the comparisons hold, and others do not or have no rows.
     InPart {
         /// The number of comparisons that hold.
         holds: usize,
-        /// The number of comparisons for which there are rows.
+        /// The number of all comparisons.
         of: usize,
     },
     /// None of the comparisons holds.
@@ -366,17 +368,20 @@ impl Claim {
             .filter_map(|test| test.measure(suites, runs))
             .collect();
         let holds = outcomes.iter().filter(|outcome| outcome.holds).count();
+        let of = self.tests.len();
         let verdict = match (holds, outcomes.len()) {
             _ if self.untestable.is_some() => Verdict::NotTestable,
             (_, 0) => Verdict::NotRun,
-            (holds, of) if holds == of => Verdict::Reproduced,
+            (holds, _) if holds == of => Verdict::Reproduced,
             (0, _) => Verdict::NotReproduced,
-            (holds, of) => Verdict::InPart { holds, of },
+            (holds, _) => Verdict::InPart { holds, of },
         };
+        let not_run = of - outcomes.len();
         Judged {
             claim: self,
             verdict,
             outcomes,
+            not_run,
         }
     }
 }

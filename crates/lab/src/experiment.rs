@@ -308,6 +308,13 @@ impl Experiment {
         self.subject.has_bitmap() && (steps || events.any(is_re_add))
     }
 
+    /// Whether the array is made by filling a member, as md makes a RAID 5. Such a recovery is no
+    /// rebuild after a loss. Members that the suite takes out before its first step were in sync.
+    pub(crate) fn is_made_by_recovery(&self) -> bool {
+        let build = self.subject.build.as_ref();
+        self.subject.removed.is_empty() && build.is_some_and(|build| build.has_first_sync())
+    }
+
     /// Whether the array may sync or be degraded: then it has rows of that too, whose number is
     /// known only at the end.
     #[must_use]

@@ -132,9 +132,13 @@ fn outcome_in_words(outcome: &Outcome) -> String {
     )
 }
 
-/// The verdict in words, and how many of its comparisons other repetitions would have turned.
+/// The verdict in words, how many of its comparisons have no rows, and how many of them other
+/// repetitions would have turned.
 fn verdict_in_words(one: &Judged<'_>) -> String {
-    let verdict = one.verdict.in_words();
+    let mut verdict = one.verdict.in_words();
+    if one.not_run > 0 && !one.outcomes.is_empty() {
+        let _ = write!(verdict, "; not run: {}", one.not_run);
+    }
     match one.outcomes.iter().filter(|it| it.is_close).count() {
         0 => verdict,
         close => format!("{verdict}; close: {close}"),

@@ -44,7 +44,7 @@ fn too_quick(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<
     };
     let writes = row.op.only_writes() && past_memory() && !flushes();
     let to_device = row.op.only_reads() || writes;
-    if !is_random(row) || !to_device {
+    if !is_random(row) || has_streams(case, row) || !to_device {
         return None;
     }
     let median = Some(row.latency.p50_ns).filter(|median| *median > 0);
@@ -90,6 +90,7 @@ fn faster_than_disks(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) ->
     }
     if row.op.only_reads()
         && is_random(row)
+        && !has_streams(case, row)
         && let Some(most) = random_iops(case, row)
         && row.iops > TOLERANCE * most
     {
@@ -109,10 +110,22 @@ fn device_share(row: &Measurement, bytes: fn((u64, u64)) -> u64) -> Option<f64> 
     (row.total_bytes > 0).then(|| bytes(moved) as f64 / row.total_bytes as f64)
 }
 
+/// Whether some of a row's requests follow each other: those of a job beside the random one, as jobs
+/// that run together share a row, or runs within a random job (`rw=randread:64`).
+fn has_streams(case: &Case<'_>, row: &Measurement) -> bool {
+    let option = |name: &str| case.text(row, &fact::fio_option(name));
+    let runs = option("rw").is_some_and(|pattern| pattern.contains(':'));
+    let in_part = option("percentage_random")
+        .is_some_and(|percent| percent.split(',').any(|percent| percent != "100"));
+    let beside = case.number(row, fact::FIO_STREAMS_ON_ONE_REGION);
+    runs || in_part || beside.is_some()
+}
+
 /// Commands that members received per random read of a job, where their bytes were not counted.
 /// Streams are merged on the way, random reads are not.
-fn command_share(row: &Measurement) -> Option<f64> {
-    let enough = is_random(row) && row.total_ios >= 1000 && !row.members.is_empty();
+fn command_share(case: &Case<'_>, row: &Measurement) -> Option<f64> {
+    let random = is_random(row) && !has_streams(case, row);
+    let enough = random && row.total_ios >= 1000 && !row.members.is_empty();
     let enough = enough && is_counted_whole(row);
     if !enough || member_bytes(row).is_some_and(|bytes| bytes != (0, 0)) {
         return None;
@@ -190,7 +203,7 @@ fn effective_set_small(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
             worst = worst.max(1.0 - share);
         }
     }
-    if let Some(share) = command_share(row).filter(|_| !is_trace) {
+    if let Some(share) = command_share(case, row).filter(|_| !is_trace) {
         ruling.judged();
         if share < 0.5 {
             let percent = share * 100.0;

@@ -260,5 +260,18 @@ fn bounds() -> Vec<Pair> {
             six(random(Read, 4100.0), ""),
             six(random(Read, 3400.0), ""),
         ),
+        // A stream in blocks of 4 KiB beside the random reads is in the same row.
+        pair(
+            "B1",
+            Fatal,
+            six(random(Read, 4100.0), ""),
+            six(random(Read, 4100.0), "").fact(fact::FIO_STREAMS_ON_ONE_REGION, "1"),
+        ),
+        pair(
+            "B1",
+            Fatal,
+            six(random(Read, 4100.0), ""),
+            six(random(Read, 4100.0), "").fact(&fact::fio_option("rw"), "randread:64"),
+        ),
     ]
 }

@@ -217,6 +217,47 @@ fn members_filled_one_after_the_other_have_a_row_each() {
     ");
 }
 
+/// md makes a RAID 5 by filling its last member: nothing that another array's rebuild is to be
+/// compared with.
+#[test]
+fn what_makes_a_raid_5_is_no_rebuild() {
+    let text = "schema = 1\nname = \"x\"\nbegin = \"as-created\"\n\
+                disks = [\"wd4000fyyz\", \"wd4000fyyz\", \"wd4000fyyz\"]\n\
+                subjects = [\"md-raid5\"]\n\
+                [[step]]\nwait = \"sync-done\"\nat_most = \"9h\"\n\
+                [[step]]\nevent = \"remove\"\nmember = 1\n\
+                [[step]]\nevent = \"insert\"\nmember = 1\n\
+                [[step]]\njob = \"1\"\nfio = \"--rw=read --size=1m\"\n";
+    let suite = Suite::parse("x.toml", text, Path::new("")).expect("a suite");
+    let experiment = suite
+        .experiments(&suite.subjects, &Choices::default())
+        .remove(0);
+    let mut background = Background::default();
+    for one in [
+        look(0.0, "[UU_]", Some((Recovery, 0.0))),
+        look(60.0, "[UUU]", None),
+        look(70.0, "[U_U]", None),
+        look(80.0, "[U_U]", Some((Recovery, 0.0))),
+        look(200.0, "[UUU]", None),
+    ] {
+        background.look(one);
+    }
+    let rows = background.rows(&experiment, "model");
+    let told = rows.iter().map(|row| {
+        let seconds = row.runtime_ns / 1_000_000_000;
+        format!("{} {}: {seconds} s", row.op, row.part)
+    });
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            "recovery first: 60 s",
+            "degraded first: 60 s",
+            "degraded : 130 s",
+            "recovery : 120 s",
+        ]
+    );
+}
+
 #[test]
 fn a_check_after_a_recovery_is_none() {
     insta::assert_snapshot!(told([

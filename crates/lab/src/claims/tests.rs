@@ -122,6 +122,15 @@ fn a_test_of_no_job_is_done_once() {
     assert_eq!(claims.claims[1].tests.len(), 3);
 }
 
+/// What one half of a claim says is not the whole of it.
+#[test]
+fn a_test_without_rows_leaves_a_claim_open() {
+    let claims = claims(FILE).expect("valid");
+    let judged = claims.judge(&[vec![row("one", "j", 60.0), row("two", "j", 60.0)]]);
+    assert_eq!(judged[1].verdict, Verdict::InPart { holds: 1, of: 2 });
+    assert_eq!((judged[1].outcomes.len(), judged[1].not_run), (1, 1));
+}
+
 /// A row of a recovery whose size nobody knows has no rate, and one that iozone did not
 /// run has none either.
 #[test]
