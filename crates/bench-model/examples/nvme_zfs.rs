@@ -44,6 +44,10 @@ const GUEST: &[(&str, &str)] = &[
 /// of 3.2 GHz.
 const DESKTOP: &[(&str, &str)] = &[
     ("cores = { value = 128", "cores = { value = 6"),
+    (
+        "cores_per_cache = { value = 4",
+        "cores_per_cache = { value = 6",
+    ),
     ("sockets = { value = 2", "sockets = { value = 1"),
     ("speed = { value = 1,", "speed = { value = 1.26,"),
 ];

@@ -66,13 +66,7 @@ pub fn measure(file: Option<&Path>) -> io::Result<Vec<Measured>> {
             how: how.to_owned(),
         });
     };
-    let cores = std::thread::available_parallelism()?.get();
-    add("cores", cores as f64, "what the system lets a program use");
-    let (packages, how) = (sockets(), "physical packages in /sys/devices/system/cpu");
-    match cores.is_multiple_of(packages) {
-        true => add("sockets", packages as f64, how),
-        false => add("sockets", 1.0, "one, as the cores are not spread evenly"),
-    }
+    let cores = counts(&mut add)?;
     let call = system_call()?;
     add(
         "call_ns",
@@ -117,6 +111,36 @@ pub fn measure(file: Option<&Path>) -> io::Result<Vec<Measured>> {
     );
     bytes(&mut add);
     Ok(all)
+}
+
+/// Counts the cores, and those of a socket and of a cache; returns how many there are.
+fn counts(add: &mut impl FnMut(&'static str, f64, &str)) -> io::Result<usize> {
+    let cores = std::thread::available_parallelism()?.get();
+    add("cores", cores as f64, "what the system lets a program use");
+    let (packages, how) = (sockets(), "physical packages in /sys/devices/system/cpu");
+    let packages = match cores.is_multiple_of(packages) {
+        true => {
+            add("sockets", packages as f64, how);
+            packages
+        }
+        false => {
+            add("sockets", 1.0, "one, as the cores are not spread evenly");
+            1
+        }
+    };
+    let each = cores / packages;
+    match sharers().filter(|count| each.is_multiple_of(*count)) {
+        Some(count) => {
+            let how =
+                "those that share the last cache of the first core in /sys/devices/system/cpu";
+            add("cores_per_cache", count as f64, how);
+        }
+        None => {
+            let how = "all of a socket, as the system does not say who shares a cache";
+            add("cores_per_cache", each as f64, how);
+        }
+    }
+    Ok(cores)
 }
 
 /// The time of one core to lock, to change eight words and to unlock, in nanoseconds.
@@ -199,6 +223,20 @@ fn sockets() -> usize {
     };
     let packages: std::collections::BTreeSet<String> = (0..4096).map_while(package).collect();
     packages.len().max(1)
+}
+
+/// The number of cores that share the first one's cache of the highest level, itself included.
+fn sharers() -> Option<usize> {
+    let caches = "/sys/devices/system/cpu/cpu0/cache";
+    let read = |index: usize, name: &str| {
+        std::fs::read_to_string(format!("{caches}/index{index}/{name}")).ok()
+    };
+    let levels = (0..16).map_while(|index| Some((read(index, "level")?, index)));
+    let (_, last) = levels.max()?;
+    let map = read(last, "shared_cpu_map")?;
+    let digits = map.chars().filter_map(|digit| digit.to_digit(16));
+    let count: u32 = digits.map(u32::count_ones).sum();
+    usize::try_from(count).ok().filter(|count| *count > 0)
 }
 
 fn system_call() -> io::Result<f64> {

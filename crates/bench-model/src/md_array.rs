@@ -242,6 +242,8 @@ pub(crate) fn paths(subject: &Subject, host: &Host) -> ArrayPaths {
             lab::BitmapWrites::Worker => BitmapWrites::Worker,
         }),
         unplugged: host.bitmap_writes == lab::BitmapWrites::Thread,
+        // Both came with Linux 6.5 and 6.6, which no host tells apart.
+        workers_near: host.bitmap_writes != lab::BitmapWrites::Process,
         group_threads: md.and_then(|spec| spec.group_thread_count).unwrap_or(0),
     }
 }

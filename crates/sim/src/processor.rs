@@ -7,10 +7,11 @@
 //!   `group_thread_cnt` has workers beside it. The work of a thread stands in line before it, in
 //!   parts: a charge, a pass of a lock, an action. A request reaches the array, and a command its
 //!   disk, when the parts before that are done.
-//! * **Cores.** A thread that has something to do takes the core that it had, or else an idle one,
-//!   or else waits in line for one; the thread that has had less time goes first, as in CFS, with a
-//!   granularity of 1 ms. A thread with nothing to do sleeps. It takes `wake_ns` until it runs on
-//!   an idle core, and a change of threads costs `switch_ns`.
+//! * **Cores.** A thread that has something to do takes the core that it had, or else an idle one
+//!   that shares a cache of the last level with that (Linux kernel/sched/fair.c,
+//!   `select_idle_sibling`), or else waits in line for the one that it had; the thread that has had
+//!   less time goes first, as in CFS, with a granularity of 1 ms. A thread with nothing to do sleeps.
+//!   It takes `wake_ns` until it runs on an idle core, and a change of threads costs `switch_ns`.
 //! * **Interrupts.** An answer of a disk comes to the core that sent the command, and takes
 //!   precedence there between two parts of a thread's work. All answers that are there when
 //!   an interrupt begins are dealt with in it. The end of a request wakes its thread.
@@ -34,13 +35,15 @@
 //! A pool of ZFS has the threads of its taskqs instead, see [`pool`].
 //!
 //! Left out: threads of one core slow each other down only by taking turns (no SMT, no
-//! shared caches, no frequency); the scheduler never moves a running thread.
+//! frequency, and what a thread does to the caches of others); the scheduler never moves a thread
+//! that runs or waits in line to the cores of another cache.
 
 mod charges;
 mod cores;
 mod locks;
 mod paths;
 mod pool;
+mod schedulers;
 mod sleepers;
 mod task;
 mod taskqs;

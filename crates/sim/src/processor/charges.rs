@@ -3,8 +3,8 @@
 //! A file of `data/processors` has them, each with its source. A time there is that of one
 //! core at `speed` 1; all times are divided by the speed, and all rates multiplied by it.
 
-use super::locks::LockName;
-use super::task::{Part, Place};
+use super::schedulers::{self, BFQ_NS, KYBER_NS, MQ_DEADLINE_NS};
+use super::task::Part;
 use raidlab_disk::Order;
 use raidlab_units::{Nanos, Sectors, line_of, plain_words, suggestion};
 use serde::Deserialize;
@@ -45,6 +45,9 @@ numbers! {
     cores,
     /// The number of sockets over which they are spread evenly; 1 to 64.
     sockets,
+    /// The number of cores that share a cache of the last level, those of a socket at most; 1 to
+    /// 4096.
+    cores_per_cache,
     /// The speed of a core; above 0.
     speed,
     /// The time of fio itself for a request, outside of the kernel.
@@ -226,9 +229,19 @@ impl ProcessorPreset {
             });
         }
         let (cores, sockets) = (numbers.cores, numbers.sockets);
-        if cores % sockets != 0.0 {
+        let near = numbers.cores_per_cache.min((cores / sockets).max(1.0));
+        let uneven = if cores % sockets != 0.0 {
             let what = format!("{cores} `cores` cannot be spread evenly over {sockets} `sockets`");
-            return Err(fail(given["sockets"].span().start, what));
+            Some(("sockets", what))
+        } else if cores / sockets % near != 0.0 {
+            let each = cores / sockets;
+            let what = format!("{each} `cores` of a socket are no multiple of {near}");
+            Some(("cores_per_cache", what))
+        } else {
+            None
+        };
+        if let Some((name, what)) = uneven {
+            return Err(fail(given[name].span().start, what));
         }
         Ok(Self {
             name: raw.name,
@@ -263,12 +276,12 @@ fn check(name: &str, value: &Spanned<Value>) -> Result<(), (usize, String)> {
 }
 
 /// The numbers that count something.
-const COUNTS: [&str; 2] = ["cores", "sockets"];
+const COUNTS: [&str; 3] = ["cores", "sockets", "cores_per_cache"];
 
 /// The least and the greatest value that a number may have.
 fn range(name: &str) -> (f64, f64) {
     match name {
-        "cores" => (1.0, 4096.0),
+        "cores" | "cores_per_cache" => (1.0, 4096.0),
         "sockets" => (1.0, 64.0),
         "speed" => (0.001, 1000.0),
         "remote_factor" => (1.0, 1000.0),
@@ -282,6 +295,7 @@ fn range(name: &str) -> (f64, f64) {
 pub(crate) struct Charges {
     pub(crate) cores: usize,
     pub(crate) sockets: usize,
+    pub(crate) cores_per_cache: usize,
     pub(crate) user: Nanos,
     pub(crate) call: Nanos,
     pub(crate) dispatch: Nanos,
@@ -317,9 +331,8 @@ pub(crate) struct Charges {
     pub(crate) zio_end: Nanos,
     pub(crate) sync: Nanos,
     pub(crate) queue: Nanos,
-    mq_deadline: Nanos,
-    bfq: Nanos,
-    kyber: Nanos,
+    /// The times of mq-deadline, BFQ and kyber.
+    schedulers: [Nanos; 3],
 }
 
 /// The checksum by which a pool makes sure that it reads what it wrote.
@@ -353,21 +366,6 @@ const ZSTD_LEVELS: [u64; 19] = [
     1734, 1286, 1000, 613, 376, 286, 218, 166, 126, 96, 72, 56, 43, 33, 26, 20, 16, 13, 10,
 ];
 
-/// The time of one core that a request takes more with mq-deadline than without a scheduler, in
-/// nanoseconds: its hooks, the second set of tags, the list on the way to the driver. Random reads
-/// of 4 KiB on Linux 6.3 with one core, which is busy all the time (Z. Ren et al., ICPE 2024, raw
-/// output of fio in github.com/stonet-research/icpe24_io_scheduler_study_artifact, fig-2): 2.86,
-/// 2.83, 2.82 and 2.79 us for each at depths of 32 to 256, 3.41, 3.45, 3.40 and 3.39 with
-/// mq-deadline, 4.35, 4.19, 4.24 and 4.26 with BFQ, 3.63, 3.58, 3.49 and 3.64 with kyber. The means
-/// of the differences, taken for a core at speed 1.
-const MQ_DEADLINE_NS: f64 = 590.0;
-
-/// The same time with BFQ, in nanoseconds.
-const BFQ_NS: f64 = 1430.0;
-
-/// The same time with kyber, whose locks are each core's own, in nanoseconds.
-const KYBER_NS: f64 = 760.0;
-
 /// The time from one stripe to the next in a chain of md's hash table, in nanoseconds: a cache line
 /// that the one before names, out of the third cache. Those of the largest stripe cache are 2 MB,
 /// which fit there (16 MB) but not into the second one (512 KB). AnandTech measured it on an EPYC
@@ -380,9 +378,12 @@ impl Charges {
         let time = |nanos: f64| Nanos(whole(nanos / numbers.speed));
         let far = [1.0, numbers.remote_factor];
         let rate = |bytes: f64| whole(bytes * numbers.speed).max(1);
+        let near = numbers.cores_per_cache.min(numbers.cores / numbers.sockets);
+        let count = |number: f64| usize::try_from(whole(number)).unwrap_or(1).max(1);
         Self {
-            cores: usize::try_from(whole(numbers.cores)).unwrap_or(1).max(1),
-            sockets: usize::try_from(whole(numbers.sockets)).unwrap_or(1).max(1),
+            cores: count(numbers.cores),
+            sockets: count(numbers.sockets),
+            cores_per_cache: count(near),
             user: time(numbers.user_ns),
             call: time(numbers.call_ns),
             dispatch: time(numbers.dispatch_ns),
@@ -421,27 +422,13 @@ impl Charges {
             zio_end: time(numbers.zio_end_ns),
             sync: time(numbers.sync_ns),
             queue: time(numbers.queue_ns),
-            mq_deadline: time(MQ_DEADLINE_NS),
-            bfq: time(BFQ_NS),
-            kyber: time(KYBER_NS),
+            schedulers: [MQ_DEADLINE_NS, BFQ_NS, KYBER_NS].map(time),
         }
     }
 
-    /// The parts that a disk's scheduler costs a command. mq-deadline takes its lock to look
-    /// for a request to merge with, to insert and to dispatch (block/mq-deadline.c,
-    /// `dd_bio_merge`, `dd_insert_requests`, `dd_dispatch_request`), BFQ likewise and when the
-    /// request has ended (block/bfq-iosched.c, `bfq_finish_requeue_request`).
+    /// The parts that a disk's scheduler costs a command.
     pub(crate) fn scheduler(&self, order: Order, disk: u8) -> Vec<Part> {
-        let passes = |count: usize, all: Nanos| {
-            let pass = Part::Lock(LockName::Scheduler(disk), all / count as u64);
-            vec![pass; count]
-        };
-        match order {
-            Order::None | Order::Sweep => Vec::new(),
-            Order::MqDeadline => passes(3, self.mq_deadline),
-            Order::Bfq => passes(4, self.bfq),
-            Order::Kyber => vec![Part::Charge(Place::Scheduler, self.kyber)],
-        }
+        schedulers::parts(self.schedulers, order, disk)
     }
 
     /// The time of handing a request to a thread that has the same core at once: it is woken, and

@@ -72,11 +72,15 @@ impl Processor {
     }
 
     pub(super) fn add_thread(&mut self) {
-        // Threads begin spread over the sockets, as the scheduler spreads them.
+        // Threads begin spread over the sockets, and there over the caches, as the scheduler
+        // spreads them (`sched_balance_find_dst_group`).
         let sockets = self.sockets();
         let each = self.cores.len().div_ceil(sockets);
-        let number = self.threads.len();
-        let core = (number % sockets) * each + number / sockets % each;
+        let near = self.charges.cores_per_cache.min(each);
+        let (socket, number) = (self.threads.len() % sockets, self.threads.len() / sockets);
+        let caches = each.div_ceil(near);
+        let in_socket = number % caches * near + number / caches % near;
+        let core = socket * each + in_socket % each;
         self.threads.push(Thread {
             work: VecDeque::new(),
             awake: false,
@@ -202,22 +206,35 @@ impl Processor {
         true
     }
 
-    /// The core of a thread that wakes: the one that it had, if that is free, or the next idle one,
-    /// or the one with the fewest in line.
+    /// The core of a thread that wakes: the one that it had, if that is free, or the next idle one
+    /// that shares its cache, or in the end the one that it had.
     fn core_for(&self, last: usize) -> usize {
         if self.cores[last].thread.is_none() {
             return last;
         }
-        let count = self.cores.len();
-        let mut others = (1..count).map(|far| (last + far) % count);
+        let mut others = self.near(last).skip(1);
         let idle = others.find(|&core| {
             let core = &self.cores[core];
             core.thread.is_none() && !core.in_interrupt && !core.busy
         });
-        idle.unwrap_or_else(|| {
-            let line = |core: &usize| self.cores[*core].ready.len();
-            let all = (0..count).map(|far| (last + far) % count);
-            all.min_by_key(line).unwrap_or(last)
-        })
+        idle.unwrap_or(last)
+    }
+
+    /// The cores that share a cache with this one, from it on.
+    fn near(&self, core: usize) -> impl Iterator<Item = usize> + use<> {
+        let near = self.charges.cores_per_cache;
+        let first = core / near * near;
+        let count = near.min(self.cores.len() - first);
+        (0..count).map(move |far| first + (core - first + far) % count)
+    }
+
+    /// Has a worker that sleeps wake on a core that shares a cache with this one (Linux
+    /// kernel/workqueue.c, `kick_pool`).
+    pub(super) fn bring_near(&mut self, worker: usize, core: usize) {
+        let own = &self.threads[worker];
+        if !own.awake && !self.near(core).any(|near| near == own.core) {
+            let near: Vec<usize> = self.near(core).collect();
+            self.threads[worker].core = near[worker / self.sockets() % near.len()];
+        }
     }
 }

@@ -92,6 +92,9 @@ pub struct ArrayPaths {
     /// `async`). RAID 5 lets go of each stripe as soon as the process has been there, for
     /// its thread (`release_stripe_plug`).
     pub unplugged: bool,
+    /// Whether workers wake on cores that share a cache with that of the process that wrote (Linux
+    /// since 6.6, kernel/workqueue.c, `WQ_AFFN_CACHE`).
+    pub workers_near: bool,
 }
 
 impl ArrayPaths {

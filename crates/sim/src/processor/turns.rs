@@ -18,8 +18,10 @@
 //! workers take from. With each stripe that comes there the first of them is asked to run, others
 //! only where two batches wait, one for each batch beyond the first (`raid5_wakeup_stripe_thread`).
 //! Of these it is the first that is not `working`; a worker that has done with its first batch is
-//! not either, and needs no waking. The thread that moves the stripe asks them under the lock. The
-//! array's thread takes from all lists. Which list a stripe is in is not kept here: where processes
+//! not either, and needs no waking. The thread that moves the stripe asks them under the lock. Since
+//! Linux 6.6 a worker that slept wakes near the process that wrote the stripe: on a core that shares
+//! a cache of the last level (kernel/workqueue.c, `WQ_AFFN_CACHE`, `kick_pool`); before, anywhere on
+//! its socket. The array's thread takes from all lists. Which list a stripe is in is not kept here: where processes
 //! write on several sockets, their lists count as equally long.
 
 use super::locks::LockName;
@@ -27,6 +29,7 @@ use super::task::{Action, Part, Place, Role};
 use super::{Charges, Processor};
 use raidlab_array::StripeWork;
 use raidlab_units::Nanos;
+use std::collections::BTreeMap;
 
 /// The number of stripes that a thread takes at a time (`MAX_STRIPE_BATCH`).
 const BATCH: u64 = 8;
@@ -42,8 +45,8 @@ pub(super) struct Turns {
     at_work: u64,
     /// The number of threads that have a turn, or are on the way to one.
     running: usize,
-    /// The sockets on which a process has written, ascending.
-    sockets: Vec<usize>,
+    /// The sockets on which a process has written, with the core of the last one there.
+    writers: BTreeMap<usize, usize>,
 }
 
 impl Turns {
@@ -158,7 +161,7 @@ impl Processor {
         if self.workers == 0 {
             return u64::from(self.ask(now, 0).1);
         }
-        let all = &self.turns.sockets;
+        let all = &self.turns.writers;
         let lists = u64::try_from(all.len().max(1)).unwrap_or(u64::MAX);
         let beyond = |listed: u64| (listed / lists / BATCH).saturating_sub(1);
         let further: u64 = (before + 1..=before + stripes).map(beyond).sum();
@@ -166,7 +169,7 @@ impl Processor {
             Some(_) => further,
             None => further.div_ceil(lists),
         };
-        let mut groups = socket.map_or_else(|| all.clone(), |socket| vec![socket]);
+        let mut groups = socket.map_or_else(|| all.keys().copied().collect(), |it| vec![it]);
         if groups.is_empty() {
             groups.push(0);
         }
@@ -182,6 +185,8 @@ impl Processor {
         let sockets = self.sockets();
         let first = (1..=sockets).find(|worker| worker % sockets == group);
         let mut wakes = 0;
+        let near = self.turns.writers.get(&group).copied();
+        let near = near.filter(|_| self.array.workers_near);
         for worker in (first.unwrap_or(1)..=self.workers).step_by(sockets) {
             if Some(worker) != first {
                 if further == 0 || self.threads[worker].is_working {
@@ -190,6 +195,9 @@ impl Processor {
                 further -= 1;
             }
             self.threads[worker].is_working = true;
+            if let Some(core) = near {
+                self.bring_near(worker, core);
+            }
             wakes += u64::from(self.ask(now, worker).0);
         }
         wakes
@@ -220,9 +228,7 @@ impl Processor {
         if thread >= self.first_job {
             if released > 0 {
                 let socket = self.socket_of(core);
-                if let Err(place) = self.turns.sockets.binary_search(&socket) {
-                    self.turns.sockets.insert(place, socket);
-                }
+                self.turns.writers.insert(socket, core);
                 if self.array.unplugged {
                     self.release(now, released, parts);
                     return;
@@ -274,6 +280,7 @@ mod tests {
             numbers: ProcessorNumbers {
                 cores: 32.0,
                 sockets: 2.0,
+                cores_per_cache: 4.0,
                 speed: 1.0,
                 ..ProcessorNumbers::default()
             },
@@ -281,6 +288,7 @@ mod tests {
                 kind: ArrayKind::Parity,
                 group_threads: 4,
                 unplugged,
+                workers_near: true,
                 ..ArrayPaths::default()
             },
         })
@@ -364,6 +372,26 @@ mod tests {
             assert_eq!(parts.iter().filter(is_lock).count(), locks);
             assert_eq!(parts.len(), if unplugged { 1 } else { 2 });
         }
+    }
+
+    /// Linux kernel/workqueue.c, `kick_pool`: a worker that slept elsewhere wakes on one of the four
+    /// cores around that of the writer. One that is awake stays.
+    #[test]
+    fn workers_wake_beside_the_process_that_writes() {
+        let mut cores = raid5();
+        let job = cores.thread_of(0);
+        cores.cores[9].thread = Some(job);
+        let released = StripeWork {
+            released: 32,
+            ..StripeWork::default()
+        };
+        let awake = 2;
+        cores.threads[awake].awake = true;
+        let stays = cores.threads[awake].core;
+        cores.note_stripes(Nanos::ZERO, 9, released, &mut Vec::new());
+        let own = [4, 6, 8].map(|worker| cores.threads[worker].core);
+        assert!(own.iter().all(|core| (8..12).contains(core)), "{own:?}");
+        assert_eq!(cores.threads[awake].core, stays);
     }
 
     /// What interrupts let go is the array's thread's to bring, and it has a turn like others.

@@ -17,7 +17,7 @@ fn server() -> ProcessorNumbers {
 #[test]
 fn cores_and_sockets_are_whole() {
     let text = include_str!("../../../../data/processors/server-2021.toml");
-    for name in ["cores", "sockets"] {
+    for name in ["cores", "sockets", "cores_per_cache"] {
         let (before, rest) = text
             .split_once(&format!("\n{name} = {{ value = "))
             .expect("it is there");
@@ -53,6 +53,23 @@ fn cores_are_spread_evenly_over_sockets() {
     let line = 2 + before.matches('\n').count();
     let why = "128 `cores` cannot be spread evenly over 3 `sockets`";
     assert_eq!(error.to_string(), format!("mine.toml:{line}: {why}"));
+}
+
+/// A smaller machine of the same kind has all its cores around one cache.
+#[test]
+fn cores_of_a_socket_are_spread_evenly_over_caches() {
+    let text = include_str!("../../../../data/processors/server-2021.toml");
+    let cores = |cores: &str| {
+        let text = text.replace(
+            "\ncores = { value = 128",
+            &format!("\ncores = {{ value = {cores}"),
+        );
+        let preset = ProcessorPreset::parse("mine.toml", &text);
+        preset.map(drop).map_err(|error| error.what)
+    };
+    assert_eq!(cores("4"), Ok(()));
+    let why = "6 `cores` of a socket are no multiple of 4";
+    assert_eq!(cores("12"), Err(why.to_owned()));
 }
 
 /// Requests to flash disks, with so many cores or without a processor.

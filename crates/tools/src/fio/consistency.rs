@@ -1,16 +1,12 @@
 //! Consistency checks of fio's figures for a job. fio computes all of them from the same counts, so
 //! a figure that does not fit was changed afterwards, or is of another job.
 
-use super::facts::deepest_level;
-use super::jobs::{clones, is_of_several, jobs, text};
-use super::under_way::of_three;
+use super::jobs::{jobs, text};
+use super::several::{TOLERANCE, is_of_several, other_operation, other_size};
 use crate::Operation;
-use crate::number::{differ, measured, whole};
+use crate::number::{differ, measured};
 use crate::result::{LatencyKind, Part, Reported, ReportedLatency, ToolResult};
 use raidlab_units::bytes_in;
-
-/// The relative difference that is more than fio's rounding.
-const TOLERANCE: f64 = 0.02;
 
 /// Keeps the rates that fio printed, each with its rounding, where they are not its counts
 /// over its time.
@@ -71,105 +67,14 @@ fn is_untold(result: &ToolResult, job: u32) -> bool {
         || (is_text && default && option("rw").as_deref() == Some("read"))
 }
 
-/// The requested size of all of a part's requests.
-fn asked_size(result: &ToolResult, part: &Part) -> Option<u64> {
-    let option = |name| text(result, part.job, name);
-    let varies = [
-        "bsrange",
-        "blocksize_range",
-        "bssplit",
-        "bs_unaligned",
-        "bs_is_seq_rand",
-        "kb_base",
-    ];
-    let many = option("num_range").is_some() && part.operation == Operation::Trim;
-    if many || varies.iter().any(|name| option(name).is_some()) {
-        return None;
-    }
-    if result.options.is_empty() {
-        return part.block_size_bytes;
-    }
-    let named = option("bs").or_else(|| option("blocksize"));
-    let place = match part.operation {
-        Operation::Write => 1,
-        Operation::Trim => 2,
-        _ => 0,
-    };
-    whole(of_three(&named.unwrap_or_else(|| "4k".to_owned()), place)?)
-}
-
-/// Whether a job did what the options beside it exclude: other operations, requests of another
-/// size, or more of them at a time.
-pub(super) fn is_unlike_its_options(result: &ToolResult, job: u32) -> bool {
-    let is_traced = text(result, job, "read_iolog").is_some();
-    let depth = text(result, job, "iodepth").map_or(Some(1), |depth| depth.parse().ok());
-    let level = deepest_level(result, job).zip(depth);
-    let is_deeper = level.is_some_and(|(level, depth)| level > depth);
-    let mut parts = result.parts.iter().filter(|part| part.job == job);
-    let is_unlike =
-        |part: &Part| other_size(result, part).is_some() || other_operation(result, part).is_some();
-    !is_traced && (is_deeper || parts.any(is_unlike))
-}
-
 /// Checks that requests times their size are the bytes.
 fn wrong_size(result: &ToolResult, part: &Part) -> Option<String> {
     other_size(result, part).filter(|_| !is_untold(result, part.job))
 }
 
-/// Describes requests of another size than the requested one, but for short ones.
-fn other_size(result: &ToolResult, part: &Part) -> Option<String> {
-    let is_short = |name| {
-        let count = part.fact(name).and_then(|fact| fact.value.number());
-        count.is_some_and(|count| count > 0.0)
-    };
-    let (bytes, requests) = (part.total_bytes?, part.total_ios?);
-    let moves = matches!(
-        part.operation,
-        Operation::Read | Operation::Write | Operation::Trim
-    );
-    if !moves || is_short("short_ios") || is_short("drop_ios") {
-        return None;
-    }
-    let size = asked_size(result, part)?;
-    let product = size as f64 * requests as f64;
-    let depth = text(result, part.job, "iodepth").and_then(|depth| depth.parse::<f64>().ok());
-    let under_way = depth.unwrap_or(1.0) * f64::from(clones(result, part.job)) * size as f64;
-    let step = part
-        .fact("total_bytes-step")
-        .and_then(|fact| fact.value.number());
-    let slack = TOLERANCE * product + under_way + step.unwrap_or(1024.0);
-    // With `kb_base=1000` the units of the text differ.
-    let is_unit = [1.024, 1.048_576, 1.073_741_824]
-        .iter()
-        .any(|unit| !differ(bytes as f64, product * unit, 0.01));
-    ((bytes as f64 - product).abs() > slack && !(result.options.is_empty() && is_unit)).then(|| {
-        format!(
-            "{} of {size} bytes, {requests} of them, are {product} bytes and not {bytes}",
-            part.operation
-        )
-    })
-}
-
 /// Checks that a job that only reads wrote nothing, and one that only writes read nothing.
 fn wrong_operation(result: &ToolResult, part: &Part) -> Option<String> {
     other_operation(result, part).filter(|_| !is_untold(result, part.job))
-}
-
-/// Describes an operation that the job's pattern does not have.
-fn other_operation(result: &ToolResult, part: &Part) -> Option<String> {
-    let option = |name| text(result, part.job, name);
-    let pattern = option("rw")?;
-    let only = match pattern.split([':', ',']).next()? {
-        "read" | "randread" => Operation::Write,
-        "write" | "randwrite" => Operation::Read,
-        _ => return None,
-    };
-    let is_told = !result.options.is_empty();
-    let verifies = ["verify", "do_verify", "experimental_verify"];
-    let verifies = verifies.iter().any(|name| option(name).is_some());
-    let may = !is_told || verifies;
-    (part.operation == only && !may)
-        .then(|| format!("rw={pattern}, and yet there is a {}", part.operation))
 }
 
 /// Finds latencies of a part that contradict each other: submission and completion add up to the

@@ -1,6 +1,7 @@
 //! Facts about fio's jobs beside their numbers, and titles for them.
 
-use super::jobs::{SEVERAL_JOBS, clones, is_of_several, jobs, number, text};
+use super::jobs::{SEVERAL_JOBS, clones, jobs, number, text};
+use super::several::{LEVEL, deepest_level, is_of_several};
 use super::{canonical_name, consistency::contradictions, under_way};
 use crate::Operation;
 use crate::facts::Facts;
@@ -10,9 +11,6 @@ use raidlab_results::fact::{self, rate_of};
 use raidlab_units::{parse_bytes, parse_duration};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-
-/// The prefix of the names of shares of I/Os by queue depth.
-const LEVEL: &str = "iodepth_level ";
 
 /// Adds the facts from fio's options and its count of jobs.
 pub(super) fn of_options(result: &ToolResult, all: &mut Facts) {
@@ -387,16 +385,6 @@ fn pattern(result: &ToolResult, job: u32) -> (String, &'static str) {
         _ => by_operations(result),
     };
     (name.to_owned(), class)
-}
-
-/// The greatest depth that a job had, where its option is unknown: each of fio's levels stands for
-/// all depths from it to the next.
-pub(super) fn deepest_level(result: &ToolResult, job: u32) -> Option<u32> {
-    let own = result.facts.iter().filter(|fact| fact.job == Some(job));
-    let levels = own.filter_map(|fact| fact.name.strip_prefix(LEVEL));
-    levels
-        .filter_map(|level| level.trim_start_matches(">=").parse().ok())
-        .max()
 }
 
 fn by_operations(result: &ToolResult) -> (&'static str, &'static str) {

@@ -1,7 +1,7 @@
 //! Look-ups by name for each of fio's jobs: its options, and the facts in their place.
 
-use super::consistency::is_unlike_its_options;
 use crate::result::ToolResult;
+use raidlab_units::parse_bytes;
 
 /// The numbers of a result's jobs, rising.
 pub(super) fn jobs(result: &ToolResult) -> Vec<u32> {
@@ -26,29 +26,6 @@ pub(super) fn text(result: &ToolResult, job: u32, name: &str) -> Option<String> 
         .or_else(|| Some(result.fact(Some(job), name)?.value.to_string()))
 }
 
-/// Whether several jobs are reported as one (`group_reporting`): under the name of the first, in
-/// JSON with the options of the last. The name is among these only where a command line gave it:
-/// for a job of a file, if it alone is reported of its group, the figures tell.
-pub(super) fn is_of_several(result: &ToolResult, job: u32) -> bool {
-    let name = result.fact(Some(job), "jobname");
-    let mut own = result.options.iter();
-    let own = own.find(|option| option.job == Some(job) && option.name == "name");
-    let is_other = own
-        .zip(name)
-        .is_some_and(|(own, name)| name.value.to_string() != own.value);
-    let is_of_file = own.is_none() && !result.options.is_empty();
-    is_other
-        || result.fact(Some(job), SEVERAL_JOBS).is_some()
-        || (is_of_file && is_alone(result, job) && is_unlike_its_options(result, job))
-}
-
-/// Whether no other job of a job's group is reported.
-fn is_alone(result: &ToolResult, job: u32) -> bool {
-    let group = result.fact(Some(job), "groupid").map(|fact| &fact.value);
-    let groups = result.facts.iter().filter(|fact| fact.name == "groupid");
-    groups.filter(|fact| Some(&fact.value) == group).count() == 1
-}
-
 /// The name of the fact that text for people reports a job for several.
 pub(super) const SEVERAL_JOBS: &str = "several-jobs";
 
@@ -59,4 +36,13 @@ pub(super) fn clones(result: &ToolResult, job: u32) -> u32 {
 
 pub(super) fn number(result: &ToolResult, job: u32, name: &str) -> Option<u32> {
     text(result, job, name)?.parse().ok()
+}
+
+/// The value for reads, writes or trims of an option such as `rate=10m,,5m`: missing ones have the
+/// last value, empty ones none (fio(1), `bs`).
+pub(super) fn of_three(value: &str, place: usize) -> Option<f64> {
+    let values: Vec<&str> = value.split(',').map(str::trim).collect();
+    let own = values.get(place).or(values.last())?;
+    let number = parse_bytes(own).ok()?.0;
+    (number > 0).then_some(number as f64)
 }

@@ -14,9 +14,9 @@
 
 use super::consistency::note_printed;
 use super::human::lines;
-use super::jobs::is_of_several;
 use super::json_latency::read_latencies;
 use super::json_node::Node;
+use super::several::is_of_several;
 use super::under_way::names_of_disks;
 use super::{terse, version_numbers, version_text};
 use crate::Operation;

@@ -10,6 +10,7 @@ mod json_latency;
 mod json_node;
 mod json_runs;
 mod options;
+mod several;
 mod terse;
 mod terse_runs;
 mod under_way;

@@ -1,12 +1,13 @@
 //! Options of fio's jobs that decide their figures: rate limits, think times, clones on one region;
 //! and the number of their requests in flight.
 
-use super::jobs::{clones, is_of_several, jobs, number, text};
+use super::jobs::{clones, jobs, number, of_three, text};
+use super::several::is_of_several;
 use crate::Operation;
 use crate::facts::Facts;
 use crate::result::{LatencyKind, Part, ReportedValue, ToolResult};
 use raidlab_results::fact::{self, rate_of};
-use raidlab_units::{parse_bytes, parse_duration};
+use raidlab_units::parse_duration;
 use std::collections::BTreeMap;
 
 /// Adds all of these facts that are known.
@@ -70,15 +71,6 @@ fn limits(result: &ToolResult, all: &mut Facts) {
             }
         }
     }
-}
-
-/// The value for reads, writes or trims of an option such as `rate=10m,,5m`: missing ones have the
-/// last value, empty ones none (fio(1), `bs`).
-pub(super) fn of_three(value: &str, place: usize) -> Option<f64> {
-    let values: Vec<&str> = value.split(',').map(str::trim).collect();
-    let own = values.get(place).or(values.last())?;
-    let number = parse_bytes(own).ok()?.0;
-    (number > 0).then_some(number as f64)
 }
 
 /// Parses a time into nanoseconds; a plain number is in microseconds.
