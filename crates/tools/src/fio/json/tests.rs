@@ -334,37 +334,38 @@ fn several_jobs_of_a_file_in_one_report_do_not_contradict_the_options_of_the_las
         let title = result.tool.title(&result);
         (title.title, title.class)
     };
-    let one = |title: &str, class: &str| (title.to_owned(), class.to_owned());
-    let read = r#""read": { "io_bytes": 25165824, "total_ios": 6144, "runtime": 15 }"#;
-    let write = r#""write": { "io_bytes": 8388608, "total_ios": 128, "runtime": 3 }"#;
-    assert_eq!(
-        told(
+    let both = r#""read": { "io_bytes": 25165824, "total_ios": 6144, "runtime": 15 },
+        "write": { "io_bytes": 8388608, "total_ios": 128, "runtime": 3 }"#;
+    let of_two_sizes = r#""read": { "io_bytes": 25165824, "total_ios": 4224, "runtime": 66 }"#;
+    let of_two_depths = r#""read": { "io_bytes": 25165824, "total_ios": 6144, "runtime": 66 }"#;
+    let read = |depth: &str| format!(r#""rw": "randread", "bs": "4k", "iodepth": "{depth}""#);
+    let cases = [
+        (
             r#""rw": "write", "bs": "64k""#,
             "1",
-            &format!("{read}, {write}")
+            both,
+            "reads and writes, queue depth 1 or more",
+            "mixed",
         ),
-        one("reads and writes, queue depth 1 or more", "mixed")
-    );
-    // Reads of 64 KiB beside those of 4 KiB.
-    let read = r#""read": { "io_bytes": 25165824, "total_ios": 4224, "runtime": 66 }"#;
-    assert_eq!(
-        told(
-            r#""rw": "randread", "bs": "4k", "iodepth": "16""#,
+        (
+            &read("16"),
             "16",
-            read
+            of_two_sizes,
+            "read, queue depth 16 or more",
+            "read",
         ),
-        one("read, queue depth 16 or more", "read")
-    );
-    // A depth of 32 beside one of 1.
-    let read = r#""read": { "io_bytes": 25165824, "total_ios": 6144, "runtime": 66 }"#;
-    assert_eq!(
-        told(
-            r#""rw": "randread", "bs": "4k", "iodepth": "1""#,
+        (
+            &read("1"),
             "32",
-            read
+            of_two_depths,
+            "read 4 KiB, queue depth 32 or more",
+            "read",
         ),
-        one("read 4 KiB, queue depth 32 or more", "read")
-    );
+    ];
+    for (options, level, directions, title, class) in cases {
+        let expected = (title.to_owned(), class.to_owned());
+        assert_eq!(told(options, level, directions), expected);
+    }
 }
 
 /// Without `group_reporting`, as fio 3.33 lists four clones, shortened.
