@@ -45,7 +45,10 @@ impl Obstacle {
     #[must_use]
     pub fn help(&self) -> Option<&'static str> {
         match self {
-            Self::Capacity(_) => Some("give the members more room: `--member-size`"),
+            Self::Capacity(error) if error.wants_larger_members() => {
+                Some("give the members more room: `--member-size`")
+            }
+            Self::Capacity(_) => Some("mend the job in the suite: no size of the members helps"),
             _ => None,
         }
     }

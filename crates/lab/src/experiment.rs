@@ -139,6 +139,24 @@ pub enum CapacityError {
     },
 }
 
+impl CapacityError {
+    /// Whether larger members would make room. They do not where a job begins behind its own
+    /// `filesize`.
+    #[must_use]
+    pub const fn wants_larger_members(&self) -> bool {
+        match self {
+            Self::Members { .. } | Self::TooLarge { .. } => true,
+            Self::Job {
+                capacity, source, ..
+            } => match source {
+                JobError::OffsetBehindEnd { end, .. } => end.0 >= capacity.0,
+                JobError::NoRoom { .. } => true,
+                _ => false,
+            },
+        }
+    }
+}
+
 impl Suite {
     /// The experiments of a run, in the order of the rows: the machine or fit changes fastest, then
     /// the file system, then the subject, and the repetition slowest, so that repetitions of a cell

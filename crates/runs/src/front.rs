@@ -13,11 +13,12 @@ pub trait Front {
     /// Prints a line beside the results.
     fn say(&self, line: &str);
 
-    /// Asks whether what the question describes may be done.
+    /// Asks whether what the question describes may be done. `help` says how to consent where no
+    /// user can be asked.
     ///
     /// # Errors
     /// When the answer is no, or no user can be asked.
-    fn consent(&self, question: &str) -> Result<(), Failure>;
+    fn consent(&self, question: &str, help: &str) -> Result<(), Failure>;
 
     /// Begins to listen for requests to stop the run; the returned flag is set by one.
     ///

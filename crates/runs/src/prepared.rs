@@ -6,7 +6,7 @@ use crate::notes::remark;
 use crate::task::Task;
 use raidlab_lab::{Experiment, PlannedStep, SubjectKind, Suite, by_steps, option_notes};
 use raidlab_store::AccuracyNote;
-use raidlab_units::{count, distinct};
+use raidlab_units::{count, distinct, in_one_line};
 use std::error::Error;
 use std::fmt::Write;
 
@@ -202,7 +202,7 @@ pub fn possible<E: Obstacle>(
             experiments.push(experiment);
             continue;
         };
-        let line = format!("{}: {error}", experiment.subject.name);
+        let line = format!("{}: {}", experiment.subject.name, in_one_line(&error));
         let lines = if task.here.dry_run && error.is_curable() {
             experiments.push(experiment);
             &mut lacking

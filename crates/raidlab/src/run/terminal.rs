@@ -14,11 +14,8 @@ impl Front for Terminal {
         output::say(line);
     }
 
-    fn consent(&self, question: &str) -> Result<(), Failure> {
-        output::consent(
-            question,
-            "`--dry-run` shows every command; `--yes` consents",
-        )
+    fn consent(&self, question: &str, help: &str) -> Result<(), Failure> {
+        output::consent(question, help)
     }
 
     fn listen(&self) -> Result<&'static AtomicBool, Failure> {

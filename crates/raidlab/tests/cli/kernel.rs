@@ -139,6 +139,28 @@ fn what_a_run_leaves_out_is_told_before_it() {
     }
 }
 
+/// A job that begins behind its own `filesize` fits nowhere: the reason is told, and no room for
+/// the members is asked for.
+#[test]
+fn a_job_behind_its_own_end_is_told_with_the_reason() {
+    let lab = Lab::new();
+    put(&lab, "6.12", "");
+    let behind = "--bs=4k --filesize=64m --offset=64m";
+    lab.write("boot.toml", &SUITE.replace("--bs=4k", behind));
+    for subject in ["", "--subject md-raid1-clean"] {
+        let error = lab.fails(
+            1,
+            &format!("run ./boot.toml --on kernel --no-report {subject}"),
+        );
+        if error.contains("not here: ") {
+            return; // without mdadm or fio nothing else is looked at
+        }
+        let reason = "starts at 64 MiB, but filesize ends at 64 MiB";
+        assert!(error.contains(reason), "{error}");
+        assert!(!error.contains("--member-size"), "{error}");
+    }
+}
+
 /// Before anything is booted, with a kernel that is none.
 #[test]
 fn faults_and_options_that_would_do_nothing_are_refused() {

@@ -72,6 +72,16 @@ fn in_words(machine: &Machine, chosen: &Chosen) -> String {
     )
 }
 
+/// The words on how to consent to the loss of what is on the disks. `raidlab resume` has no
+/// `--dry-run`.
+const fn how_to_consent(is_resumed: bool) -> &'static str {
+    if is_resumed {
+        "`--yes` consents"
+    } else {
+        "`--dry-run` shows every command; `--yes` consents"
+    }
+}
+
 impl HostRun {
     /// Asks for consent before data are lost on disks other than our own trial's, and first records
     /// these disks on each machine: by that [`raidlab_bench_host::cleanup()`] recognizes what a
@@ -96,7 +106,8 @@ impl HostRun {
         if !lost.is_empty() && !task.here.yes {
             let lost = lost.join("\n");
             let question = format!("everything on these disks will be lost:\n{lost}");
-            self.front.consent(&question)?;
+            self.front
+                .consent(&question, how_to_consent(task.resumed.is_some()))?;
         }
         for machine in self.bench.machines() {
             machine.mark().map_err(failed)?;
@@ -134,6 +145,12 @@ mod tests {
     use raidlab_inventory::{Disk, DiskKind, Inventory, System};
     use raidlab_shell::{Command, Recorded};
     use std::sync::Arc;
+
+    #[test]
+    fn a_resumed_run_is_not_sent_to_an_option_that_it_lacks() {
+        assert_eq!(super::how_to_consent(true), "`--yes` consents");
+        assert!(super::how_to_consent(false).contains("`--dry-run`"));
+    }
 
     #[test]
     fn who_is_asked_is_told_which_disk_it_is_and_what_lies_on_it() {
