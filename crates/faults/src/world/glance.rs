@@ -59,7 +59,7 @@ impl World<'_> {
             let (bytes, result) = self.read_alone(&mut driver, start, count)?;
             match result {
                 Ok(()) => self.was_allowed(start, &bytes)?,
-                Err(_) if self.may_fail() => {}
+                Err(_) if self.may_fail(present) => {}
                 Err(error) => {
                     let detail = format!("read-only: {start}+{count}: {error}");
                     return Err(violation("error within the budget", detail));
@@ -72,10 +72,16 @@ impl World<'_> {
         }
     }
 
-    /// Whether reads may fail: unreadable sectors are not computed where parity may be torn.
-    fn may_fail(&self) -> bool {
+    /// Whether reads may fail: unreadable sectors are not computed where parity may be torn. All disks
+    /// that are there count: one whose replacement took its place is read again where the crash came
+    /// before the superblocks said so.
+    fn may_fail(&self, present: &[usize]) -> bool {
         let is_torn = self.logged || self.has_hole() || self.first_sync;
-        is_torn && !self.unreadable().is_empty() || self.has_notes()
+        let is_unreadable = |number: &usize| {
+            let disk = &self.disks[*number];
+            disk.overlays(0, disk.sectors()).next().is_some() || self.is_noted(*number)
+        };
+        is_torn && present.iter().any(is_unreadable) || self.has_notes()
     }
 
     fn was_allowed(&self, start: u64, bytes: &[u8]) -> Result<(), Violation> {

@@ -3,7 +3,8 @@
 
 use super::keeps;
 use super::steps::{
-    after, cut, durable, kill, mend, read, replace, tear, transient, unreadable_metadata, write,
+    after, cut, durable, kill, mend, read, replace, tear, transient, unreadable,
+    unreadable_metadata, write,
 };
 use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::Options;
@@ -173,4 +174,56 @@ fn a_witness_that_cannot_be_read_bears_no_witness() {
         after(211_380, cut(2_657_698_024_539_949_620, None, true, None)),
     ];
     keeps(330_000_549_493, options, &script);
+}
+
+/// Seed 460000511785. A replacement had taken a member's slot, and the crash came before
+/// superblocks said so. Started read-only, the array read the member itself, with an unreadable
+/// sector, and computes none where parity may be torn. The oracle looked at the replacement alone.
+#[test]
+fn a_member_whose_replacement_is_not_recorded_is_read_again() {
+    let options = Options {
+        growth: 8,
+        bitmap_chunk: Some(128),
+        log: true,
+        write_through: true,
+        tear: tear(10, 0, 0),
+        safe_mode_ms: 30_000,
+        short_log: true,
+        latency_low_ns: 1_000_000,
+        latency_high_ns: 1_000_000,
+        sync_block: 1024,
+        sync_depth: 1,
+        window: 128,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Enabled),
+        stripes: 256,
+        depth: 2,
+        overlaps: false,
+        ..Options::plain(
+            Level::Raid6,
+            Layout::Parity(ParityLayout::RightSymmetric6),
+            4,
+            (64, 256),
+        )
+    };
+    let slow = Action::Slow {
+        member: 0,
+        factor: 1000,
+    };
+    let script = [
+        after(18_033_931, slow),
+        after(33_198_340, replace(1)),
+        after(46_317_829, Action::Administer(Verb::ReadOnly)),
+        after(0, unreadable(1, 166, 2)),
+        after(22_818_930, Action::Flush),
+        after(0, Action::Flush),
+        after(0, mend(false, false)),
+        after(48_204_504, write(244, 47)),
+        after(13_876_086, write(140, 1)),
+        after(67_838_578, write(171, 1)),
+        after(
+            624_940_434,
+            kill(2_788_094_636_265_643_096, Some(0), false, None),
+        ),
+    ];
+    keeps(460_000_511_785, options, &script);
 }
