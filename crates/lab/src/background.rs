@@ -326,8 +326,8 @@ impl Background {
 }
 
 impl Period {
-    /// The row of a period. `number`: which one of its kind it is; `now`: the time of the last look.
-    fn row(&self, number: String, now: Nanos, experiment: &Experiment, bench: &str) -> Measurement {
+    /// The row of a period. `which`: which one of its kind it is; `now`: the time of the last look.
+    fn row(&self, which: String, now: Nanos, experiment: &Experiment, bench: &str) -> Measurement {
         let end = self.to.unwrap_or(Edge {
             earliest: now,
             latest: now,
@@ -341,7 +341,7 @@ impl Period {
         };
         Measurement {
             op: self.op,
-            part: number,
+            part: which,
             job: BACKGROUND_JOB.to_owned(),
             job_title: title(self.op).to_owned(),
             class: BACKGROUND_CLASS.to_owned(),

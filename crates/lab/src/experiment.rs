@@ -140,8 +140,8 @@ pub enum CapacityError {
 }
 
 impl CapacityError {
-    /// Whether larger members would make room. They do not where a job begins behind its own
-    /// `filesize`.
+    /// Whether larger members would make room, which they do not where a job begins behind its
+    /// own `filesize`.
     #[must_use]
     pub const fn wants_larger_members(&self) -> bool {
         match self {

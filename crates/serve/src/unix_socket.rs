@@ -84,8 +84,8 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 
 /// Waits until no other server takes a place in the folder of `path`: of two that find the socket
 /// of a killed one, the second would remove that of the first. The turn ends when the returned file
-/// is closed. Whoever may read the folder may hold its lock, so the wait is short, and then there is
-/// no turn.
+/// is closed. Whoever may read the folder may hold its lock, so the wait is short. There is no turn
+/// when it has passed.
 fn turn(path: &Path) -> Option<File> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
     let folder = File::open(folder.unwrap_or(Path::new("."))).ok()?;

@@ -217,8 +217,8 @@ fn members_filled_one_after_the_other_have_a_row_each() {
     ");
 }
 
-/// md makes a RAID 5 by filling its last member: nothing that another array's rebuild is to be
-/// compared with.
+/// md makes a RAID 5 by filling its last member. That is not to be compared with the rebuild of
+/// another array.
 #[test]
 fn what_makes_a_raid_5_is_no_rebuild() {
     let text = "schema = 1\nname = \"x\"\nbegin = \"as-created\"\n\

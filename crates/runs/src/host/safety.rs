@@ -72,8 +72,8 @@ fn in_words(machine: &Machine, chosen: &Chosen) -> String {
     )
 }
 
-/// The words on how to consent to the loss of what is on the disks. `raidlab resume` has no
-/// `--dry-run`.
+/// The words on how to consent to the loss of what is on the disks, without the option
+/// `--dry-run` where `raidlab resume` asks, which has none.
 const fn how_to_consent(is_resumed: bool) -> &'static str {
     if is_resumed {
         "`--yes` consents"

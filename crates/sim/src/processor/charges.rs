@@ -45,8 +45,8 @@ numbers! {
     cores,
     /// The number of sockets over which they are spread evenly; 1 to 64.
     sockets,
-    /// The number of cores that share a cache of the last level, those of a socket at most; 1 to
-    /// 4096.
+    /// The number of cores that share a cache of the last level; 1 to 4096. Beyond those of a
+    /// socket it means all of them.
     cores_per_cache,
     /// The speed of a core; above 0.
     speed,
@@ -229,13 +229,14 @@ impl ProcessorPreset {
             });
         }
         let (cores, sockets) = (numbers.cores, numbers.sockets);
-        let near = numbers.cores_per_cache.min((cores / sockets).max(1.0));
+        let near = cores_near(&numbers);
         let uneven = if cores % sockets != 0.0 {
             let what = format!("{cores} `cores` cannot be spread evenly over {sockets} `sockets`");
             Some(("sockets", what))
         } else if cores / sockets % near != 0.0 {
             let each = cores / sockets;
-            let what = format!("{each} `cores` of a socket are no multiple of {near}");
+            let what =
+                format!("{each} `cores` of a socket are no multiple of {near} `cores_per_cache`");
             Some(("cores_per_cache", what))
         } else {
             None
@@ -273,6 +274,12 @@ fn check(name: &str, value: &Spanned<Value>) -> Result<(), (usize, String)> {
         return Ok(());
     };
     Err((at, what))
+}
+
+/// The number of cores that share a cache, those of a socket at most.
+fn cores_near(numbers: &ProcessorNumbers) -> f64 {
+    let each = (numbers.cores / numbers.sockets).max(1.0);
+    numbers.cores_per_cache.min(each)
 }
 
 /// The numbers that count something.
@@ -378,12 +385,11 @@ impl Charges {
         let time = |nanos: f64| Nanos(whole(nanos / numbers.speed));
         let far = [1.0, numbers.remote_factor];
         let rate = |bytes: f64| whole(bytes * numbers.speed).max(1);
-        let near = numbers.cores_per_cache.min(numbers.cores / numbers.sockets);
         let count = |number: f64| usize::try_from(whole(number)).unwrap_or(1).max(1);
         Self {
             cores: count(numbers.cores),
             sockets: count(numbers.sockets),
-            cores_per_cache: count(near),
+            cores_per_cache: count(cores_near(numbers)),
             user: time(numbers.user_ns),
             call: time(numbers.call_ns),
             dispatch: time(numbers.dispatch_ns),

@@ -76,7 +76,7 @@ impl Processor {
         // spreads them (`sched_balance_find_dst_group`).
         let sockets = self.sockets();
         let each = self.cores.len().div_ceil(sockets);
-        let near = self.charges.cores_per_cache.min(each);
+        let near = self.charges.cores_per_cache;
         let (socket, number) = (self.threads.len() % sockets, self.threads.len() / sockets);
         let caches = each.div_ceil(near);
         let in_socket = number % caches * near + number / caches % near;
@@ -228,8 +228,8 @@ impl Processor {
         (0..count).map(move |far| first + (core - first + far) % count)
     }
 
-    /// Has a worker that sleeps wake on a core that shares a cache with this one (Linux
-    /// kernel/workqueue.c, `kick_pool`).
+    /// Has a worker that sleeps wake on a core that shares a cache with this one, as Linux does
+    /// (kernel/workqueue.c, `kick_pool`).
     pub(super) fn bring_near(&mut self, worker: usize, core: usize) {
         let own = &self.threads[worker];
         if !own.awake && !self.near(core).any(|near| near == own.core) {

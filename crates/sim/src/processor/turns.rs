@@ -21,8 +21,9 @@
 //! not either, and needs no waking. The thread that moves the stripe asks them under the lock. Since
 //! Linux 6.6 a worker that slept wakes near the process that wrote the stripe: on a core that shares
 //! a cache of the last level (kernel/workqueue.c, `WQ_AFFN_CACHE`, `kick_pool`); before, anywhere on
-//! its socket. The array's thread takes from all lists. Which list a stripe is in is not kept here: where processes
-//! write on several sockets, their lists count as equally long.
+//! its socket. The array's thread takes from all lists. Which list a stripe is in is not kept here:
+//! where processes write on several sockets, their lists count as equally long, and workers wake
+//! near the process that wrote last on their socket.
 
 use super::locks::LockName;
 use super::task::{Action, Part, Place, Role};

@@ -68,7 +68,7 @@ fn cores_of_a_socket_are_spread_evenly_over_caches() {
         preset.map(drop).map_err(|error| error.what)
     };
     assert_eq!(cores("4"), Ok(()));
-    let why = "6 `cores` of a socket are no multiple of 4";
+    let why = "6 `cores` of a socket are no multiple of 4 `cores_per_cache`";
     assert_eq!(cores("12"), Err(why.to_owned()));
 }
 

@@ -143,8 +143,8 @@ impl Times {
         began.saturating_add(later.rounded) <= self.at
     }
 
-    /// Whether some job has run from this document to a later one, where its run time has grown by
-    /// `gained` milliseconds.
+    /// Whether some job has run from this document to a later one, in which its run time is
+    /// longer by `gained` milliseconds.
     const fn has_run_until(&self, later: &Self, gained: u64) -> bool {
         let idle = IDLE_MS + later.rounded - ROUNDED_MS;
         later.at <= self.at.saturating_add(gained).saturating_add(idle)

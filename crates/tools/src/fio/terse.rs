@@ -220,8 +220,8 @@ pub(super) struct Whose<'line> {
     pub(super) job: (&'line str, &'line str),
     /// The KiB and milliseconds of each direction.
     pub(super) counts: Vec<(f64, f64)>,
-    /// Figures that never become less while a job runs: its context switches, page faults and
-    /// longest latencies.
+    /// Figures that never become less while a job runs: the context switches, the page faults
+    /// and the longest latencies.
     pub(super) highest: Vec<f64>,
     /// The counters of disks, which all lines of one report repeat, and the description.
     pub(super) end: Vec<&'line str>,
