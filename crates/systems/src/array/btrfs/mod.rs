@@ -11,9 +11,9 @@
 //! - `add` wipes the member and has `btrfs replace` rebuild it. The copy runs
 //!   in the background and needs no unmount. The mount stays `degraded` until
 //!   the next one, which changes nothing once all members are there.
-//! - `re_add` is unmount, scan, mount, `btrfs scrub`: only the scrub finds what the member missed,
-//!   by checksums and generations, reading everything. Data without checksums (`nodatacow`) would
-//!   silently stay stale on it: then it is refused.
+//! - `re_add` is unmount, scan, mount, a reset of the errors counted so far, `btrfs scrub`: only
+//!   the scrub finds what the member missed, by checksums and generations, reading everything.
+//!   Data without checksums (`nodatacow`) would silently stay stale on it: then it is refused.
 //!
 //! While it is degraded btrfs may have to make chunks of a lesser profile
 //! (two members of `raid1`, one away: `single`). They stay when the member is

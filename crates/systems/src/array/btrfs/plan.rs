@@ -97,6 +97,8 @@ impl ChangeMembers for BtrfsSpec {
             unmount(array),
             Command::changes("btrfs", ["device", "scan", &back.device]),
             mount(self, array, &other.device, degraded),
+            // Writes that failed before are no reason to call the member faulty any more.
+            Command::changes("btrfs", ["device", "stats", "--reset", &array.folder]),
             Command::changes("btrfs", ["scrub", "start", &array.folder]),
         ])
     }

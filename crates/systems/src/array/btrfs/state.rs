@@ -1,8 +1,14 @@
 //! The state of a file system over several devices.
 //!
-//! None of the commands reads from the disks: `filesystem show` of a mounted folder and
-//! `replace status` query the kernel, `scrub status` also the file in which a running scrub
-//! keeps its counts.
+//! None of the commands reads from the disks: `filesystem show` of a mounted folder,
+//! `replace status` and `device stats` query the kernel, `scrub status` also the file in which a
+//! running scrub keeps its counts.
+//!
+//! btrfs goes on with a device whatever its errors are, and only counts them. What a failed write
+//! or flush should have left on the device is old there, so such a device has been given up as md
+//! gives up a member. Failed reads do not count, as in md: btrfs mends them from another copy by
+//! a write, and a device that is dead fails that write, too. Nor do wrong checksums count: they
+//! are what a scrub finds and mends.
 
 use super::BtrfsSpec;
 use crate::array::{
@@ -16,6 +22,7 @@ use raidlab_units::Bytes;
 const SHOW: &str = "btrfs filesystem show";
 const REPLACE: &str = "btrfs replace status";
 const SCRUB: &str = "btrfs scrub status";
+const STATISTICS: &str = "btrfs device stats";
 
 /// A file system in the output of `btrfs filesystem show --raw`.
 #[derive(Debug, PartialEq, Eq)]
@@ -77,12 +84,13 @@ impl ReadState for BtrfsSpec {
     fn sources(&self, array: &Built) -> Vec<Watched> {
         let folder = array.folder.as_str();
         [
-            ["filesystem", "show", "--raw", folder],
-            ["replace", "status", "-1", folder],
-            ["scrub", "status", "--raw", folder],
+            &["filesystem", "show", "--raw", folder][..],
+            &["replace", "status", "-1", folder],
+            &["scrub", "status", "--raw", folder],
+            &["device", "stats", folder],
         ]
         .into_iter()
-        .map(|words| Watched::Command(Command::reads("btrfs", words)))
+        .map(|words| Watched::Command(Command::reads("btrfs", words.iter().copied())))
         .collect()
     }
 
@@ -97,8 +105,10 @@ impl ReadState for BtrfsSpec {
             Some(SyncStatus::of(SyncKind::Recovery, Some(percent)))
         });
 
+        let lost_writes = text(3).map(devices_that_lost_writes).transpose()?;
+        let lost_writes = lost_writes.unwrap_or_default();
         let members: Vec<MemberState> = (1..=array.members.len() as u64)
-            .map(|number| member(&shown.devices, number, replacing.is_some()))
+            .map(|number| member(&shown.devices, number, replacing.is_some(), &lost_writes))
             .collect();
         let away = members
             .iter()
@@ -149,18 +159,45 @@ impl ReadState for BtrfsSpec {
     }
 }
 
-fn member(devices: &[ShownDevice], number: u64, replacing: bool) -> MemberState {
-    let is_there = |number: u64| {
+fn member(
+    devices: &[ShownDevice],
+    number: u64,
+    replacing: bool,
+    lost_writes: &[&str],
+) -> MemberState {
+    let there = |number: u64| {
         let mut devices = devices.iter();
-        devices.any(|device| device.number == number && !device.path.is_empty())
+        devices.find(|device| device.number == number && !device.path.is_empty())
     };
-    if is_there(number) {
-        MemberState::InSync
-    } else if replacing && is_there(0) {
-        MemberState::Recovering
-    } else {
-        MemberState::Missing
+    match there(number) {
+        Some(device) if lost_writes.contains(&device.path.as_str()) => MemberState::Faulty,
+        Some(_) => MemberState::InSync,
+        None if replacing && there(0).is_some() => MemberState::Recovering,
+        None => MemberState::Missing,
     }
+}
+
+/// The paths of the devices that failed a write or a flush since their counters were reset, in
+/// lines like `[/dev/loop0].write_io_errs    61`. A missing device has `devid:2` for a path.
+fn devices_that_lost_writes(text: &str) -> Result<Vec<&str>> {
+    let mut found = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let counter = line
+            .strip_prefix('[')
+            .and_then(|rest| rest.rsplit_once("]."));
+        let Some((path, counter)) = counter else {
+            continue;
+        };
+        let Some((name, count)) = counter.split_once(char::is_whitespace) else {
+            continue;
+        };
+        let problem = || unreadable(STATISTICS, index + 1, format!("`{line}` has no number"));
+        let count: u64 = count.trim().parse().map_err(|_| problem())?;
+        if count > 0 && matches!(name, "write_io_errs" | "flush_io_errs") {
+            found.push(path);
+        }
+    }
+    Ok(found)
 }
 
 /// The progress of a replacement, `15.5% done, 0 write errs, 0 uncorr. read errs` while it runs;
@@ -208,7 +245,10 @@ fn scrub_status(text: &str) -> Result<Option<SyncStatus>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ShownDevice, parse_show, replace_percent, scrub_status};
+    use super::{
+        ShownDevice, devices_that_lost_writes, member, parse_show, replace_percent, scrub_status,
+    };
+    use crate::array::MemberState;
     use proptest::prelude::*;
 
     /// btrfs-progs 6.2, a file system with a member away.
@@ -233,6 +273,38 @@ Label: 'raidlab0'  uuid: 3d323ebd-70f5-4313-8541-5bfe4498ab18
         };
         assert_eq!(shown[0].devices[1], missing);
         assert_eq!(shown[0].devices[2].path, "/dev/loop2");
+    }
+
+    /// btrfs-progs 6.2, as a device failed writes, in the same file system mounted without another.
+    #[test]
+    fn a_device_that_failed_writes_is_faulty() {
+        let counted = "\
+[/dev/loop0].write_io_errs    61
+[/dev/loop0].read_io_errs     0
+[/dev/loop0].flush_io_errs    2
+[/dev/loop0].corruption_errs  0
+[/dev/loop0].generation_errs  0
+[devid:2].write_io_errs    7
+[/dev/loop2].write_io_errs    0
+[/dev/loop2].read_io_errs     12
+[/dev/loop2].flush_io_errs    0
+[/dev/loop2].corruption_errs  9
+[/dev/loop2].generation_errs  1
+";
+        let lost = devices_that_lost_writes(counted).expect("text of btrfs");
+        let shown = parse_show(MISSING).expect("text of btrfs");
+        let states = [1, 2, 3].map(|number| member(&shown[0].devices, number, false, &lost));
+        let expected = [
+            MemberState::Faulty,
+            MemberState::Missing,
+            MemberState::InSync,
+        ];
+        assert_eq!(states, expected);
+        let error = devices_that_lost_writes("[/dev/sda].write_io_errs -\n").expect_err("no count");
+        assert_eq!(
+            error.to_string(),
+            "cannot understand btrfs device stats, line 1: `[/dev/sda].write_io_errs -` has no number"
+        );
     }
 
     #[test]
@@ -299,9 +371,10 @@ Error summary:    no errors found
     proptest! {
         #[test]
         fn nothing_makes_them_panic(
-            text in "(Label: |'|devid |size |used |path |MISSING|% done|Status:|Bytes scrubbed:|\\(|%|[ -~\n]){0,40}"
+            text in "(Label: |'|devid |size |used |path |MISSING|% done|Status:|Bytes scrubbed:|\\(|%|\\[|\\]\\.|write_io_errs|[ -~\n]){0,40}"
         ) {
             let _ = (parse_show(&text), replace_percent(&text), scrub_status(&text));
+            let _ = devices_that_lost_writes(&text);
         }
     }
 }
