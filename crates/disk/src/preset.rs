@@ -133,7 +133,7 @@ struct Curve {
     #[serde(default = "unsaid")]
     basis: Basis,
     source: String,
-    points: Vec<(f64, f64)>,
+    points: Spanned<Vec<(f64, f64)>>,
 }
 
 #[derive(Deserialize)]
@@ -302,6 +302,7 @@ impl Reader<'_> {
             medium,
             raw.rate_curve
                 .points
+                .get_ref()
                 .iter()
                 .map(|&(place, rate)| RatePoint {
                     place,
@@ -331,6 +332,7 @@ impl Reader<'_> {
         let points: Vec<String> = raw
             .rate_curve
             .points
+            .get_ref()
             .iter()
             .map(|(place, rate)| format!("{place}: {rate}"))
             .collect();
@@ -342,7 +344,13 @@ impl Reader<'_> {
         });
         parameters.validate().map_err(|source| {
             let problem = format!("set `{}` is not a disk", self.set);
-            self.wrong(self.line, problem, Some(source))
+            let given = merged.get(source.field).map(|value| value.span().start);
+            let points = raw.rate_curve.points.span().start;
+            let of_curve = || (source.field == "rate_curve").then_some(points);
+            let line = given
+                .or_else(of_curve)
+                .map(|start| line_of(self.text, start));
+            self.wrong(line.unwrap_or(self.line), problem, Some(source))
         })?;
         Ok(Set {
             name: self.set.to_owned(),

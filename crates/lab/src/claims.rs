@@ -15,6 +15,7 @@
 //! as iozone's record sizes. Where these lie so far apart that other rows among them would have
 //! given the opposite answer, the comparison says so.
 
+use crate::background::BACKGROUND_JOB;
 use crate::catalogue::{self, Kind, LoadError};
 use crate::document::{Document, FileError};
 use crate::files::Files;
@@ -256,9 +257,20 @@ fn read_test(
         let remedy = "name a cell in `to`, and let `at_least` be below `at_most`";
         return Err(document.invalid(raw.span(), "nothing can hold here", remedy));
     }
+    if test.at_least <= 0.0 && test.at_most.is_none() {
+        let remedy = "give `at_least` above 0, or `at_most`";
+        return Err(document.invalid(raw.span(), "anything would hold here", remedy));
+    }
     if test.is_for_each_job() && jobs.is_empty() {
         let remedy = "say in the claim's `jobs` which ones";
         return Err(document.invalid(raw.span(), "nothing takes the place of {job}", remedy));
+    }
+    let is_of_all = |cell: &&String| cell.split_whitespace().skip(1).eq([BACKGROUND_JOB]);
+    if let Some(cell) = test.cells().find(is_of_all) {
+        // A recovery and the time without a member are not repetitions of each other.
+        let problem = format!("`{cell}` has several operations");
+        let remedy = format!("name one, as in `{cell} recovery`");
+        return Err(document.invalid(raw.span(), problem, remedy));
     }
     let mut operations = test
         .cells()
@@ -318,12 +330,17 @@ impl Selector {
             && (self.operation.as_ref()).is_none_or(|name| name == row.op.name())
     }
 
-    /// The value in the first run with such rows; 0 means that a row lacks the figure.
+    /// The value in the first run with such rows; 0 means that a row lacks the figure. Rows of
+    /// several operations have none.
     fn value(&self, suites: &[String], runs: &[Vec<Measurement>], metric: Metric) -> Option<Value> {
         runs.iter().find_map(|rows| {
             let is_known = |row: &&Measurement| metric != Metric::Seconds || !row.is_unfinished();
-            let own = shown(rows.iter().filter(|row| self.covers(suites, row)));
-            let values = own.filter(is_known).map(|row| row.value_of(metric));
+            let own: Vec<_> = shown(rows.iter().filter(|row| self.covers(suites, row))).collect();
+            if own.iter().any(|row| row.op != own[0].op) {
+                return None;
+            }
+            let values = own.into_iter().filter(is_known);
+            let values = values.map(|row| row.value_of(metric));
             let (mut count, mut sum) = (0.0, 0.0);
             let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
             for value in values.filter(|value| *value > 0.0) {

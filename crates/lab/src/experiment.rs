@@ -245,7 +245,7 @@ impl Experiment {
             host.queue
         };
         let mut subject = Subject {
-            settings: subject.settings_on(host.name.is_empty()),
+            settings: subject.settings_on(host.name.is_empty(), &suite.name),
             ..subject.clone()
         };
         let blank = host.name.is_empty() || choices.blank_disks;

@@ -145,8 +145,20 @@ impl FileKind {
     #[must_use]
     pub fn in_words(file: &str, text: &str) -> Option<String> {
         let (kind, _) = recognize(text)?;
-        let (name, how) = kind.entry();
-        Some(format!("it is {name}: {}", how.replace("FILE", file)))
+        let name = kind.entry().0;
+        Some(format!("it is {name}: {}", kind.use_of(file)))
+    }
+
+    /// The use of such a file in words. A job file is run under any name but a suite's or a plan's.
+    fn use_of(self, file: &str) -> String {
+        let how = self.entry().1.replace("FILE", file);
+        let is_taken = [".toml", ".json"].iter().any(|end| file.ends_with(end));
+        match self {
+            Self::JobFile if is_taken => {
+                format!("{how}, if its name ends in neither .toml nor .json")
+            }
+            _ => how,
+        }
     }
 }
 
@@ -208,12 +220,12 @@ impl Document {
     pub(crate) fn check_kind(&self, wanted: FileKind) -> Result<(), FileError> {
         match recognize(&self.text) {
             Some((kind, byte)) if kind != wanted => {
-                let (name, how) = kind.entry();
+                let name = kind.entry().0;
                 let what = format!("this is {name}, and not {}", wanted.entry().0);
                 Err(FileError {
                     line: line_of(&self.text, byte),
                     field: String::new(),
-                    ..self.invalid(byte..byte, what, how.replace("FILE", &self.file))
+                    ..self.invalid(byte..byte, what, kind.use_of(&self.file))
                 })
             }
             _ => Ok(()),
@@ -272,7 +284,7 @@ mod tests {
             (
                 "[global]\nrw=randread\n",
                 "own.toml:2: this is a fio job file, and not a disk preset; `raidlab run own.toml` \
-                 runs it",
+                 runs it, if its name ends in neither .toml nor .json",
             ),
             (
                 "{\n  \"schema\": 1,\n  \"asked\": {}\n}\n",

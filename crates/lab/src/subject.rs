@@ -390,13 +390,15 @@ impl Subject {
     }
 
     /// The settings that have a meaning on modelled disks, or those that have one on real disks,
-    /// which are the build settings.
-    pub(crate) fn settings_on(&self, modelled: bool) -> Vec<Setting> {
+    /// which are the build settings. Those that this suite makes are always among them, so that a
+    /// bench can refuse one without a meaning there.
+    pub(crate) fn settings_on(&self, modelled: bool, suite: &str) -> Vec<Setting> {
         // A modelled array is built by the same settings as a real one.
         let both = modelled && self.kind == SubjectKind::Array;
+        let of_suite = format!("suite {suite}");
         let means_something = |setting: &&Setting| {
             let of_build = setting.name.starts_with("build.");
-            both || of_build != modelled || is_of_queue(setting)
+            both || of_build != modelled || is_of_queue(setting) || setting.source == of_suite
         };
         self.settings
             .iter()

@@ -35,8 +35,8 @@ pub struct Arguments {
 
     /// Also show how far each figure is from that of the first run, and count those within
     /// this bound; may be repeated. The bound is a percentage, or a class of jobs with its
-    /// percentage, as in `random-read=3`. Figures beyond the widest bound are listed, with
-    /// what each member did.
+    /// percentage, as in `random-read=3`. Figures beyond the widest bound are marked, or
+    /// listed where the table has gaps. A table says what each member did in each row.
     #[arg(long, value_name = "BOUND")]
     within: Vec<Bound>,
 

@@ -7,6 +7,7 @@ use crate::typed;
 use raidlab_lab::{BenchError, RunEnd};
 use raidlab_store::Shard;
 use raidlab_store::text::visible_path;
+use raidlab_units::count;
 use std::path::Path;
 
 /// The facts for messages about a run that did not finish.
@@ -64,9 +65,16 @@ impl Kept<'_> {
         let failures = end.failures.len();
         let (index, source) = end.failures.into_iter().next()?;
         let experiment = prepared.label(index);
+        // The experiments of other shards were not begun here.
+        let of_all = match self.shard {
+            Some(shard) => {
+                let failures = count(failures, "experiment", "experiments");
+                format!("{failures} of shard {shard}")
+            }
+            None => format!("{failures} of {} experiments", prepared.experiments.len()),
+        };
         let help = format!(
-            "{failures} of {} experiments failed, {} kept; {}; `{}` tries again",
-            prepared.experiments.len(),
+            "{of_all} failed, {} kept; {}; `{}` tries again",
             kept_words(self.rows, self.planned),
             self.help(),
             self.again()

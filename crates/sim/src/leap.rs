@@ -23,15 +23,16 @@
 //! * Some have a *rhythm*. With a bitmap a sync of any level comes to rest every five seconds,
 //!   and after that thousands of stripes begin together. A half of a sample is as long as the
 //!   rhythm. The cache grows on for an hour, ever more slowly, and with it the time that the sync
-//!   rests. So a leap is at most as long as the wait has been so far, and so is one over a sync
-//!   that grows and does not reach the disks' own pace. The pace is taken to change on as it did
-//!   between the last two samples. The sample behind a leap shows what it changed by in truth, and
-//!   the next leap is longer or shorter by what the last one lacked or had too much. Where a sync
-//!   passes over parts, samples differ by chance, and nothing is expected to change.
+//!   rests. So a leap is at most half as long as the wait has been so far, and so is one over a
+//!   sync that grows and does not reach the disks' own pace. The pace is taken to change on as it
+//!   did in the last leap. The sample behind a leap shows what it changed by in truth, and the next
+//!   leap is longer or shorter by what the last one lacked or had too much. Before the first leap
+//!   nothing is expected to change: neighbouring samples differ by chance, most of all where a
+//!   sync passes over parts.
 //! * Others are *held back*: md's throttle lets a sync go at full speed up to its maximum, and
-//!   then sleeps for half a second, so that the maximum holds over half a minute. Samples of
-//!   them are a minute long. They are leaped over in sectors, as the throttle counts them,
-//!   whatever the disks could do.
+//!   then sleeps for half a second, so that the maximum holds over half a minute. An even pace may
+//!   be so slow that a second has a few blocks, or none. Samples of them are a minute long. They
+//!   are leaped over in sectors, as the throttle counts them, whatever the disks could do.
 //!
 //! Where a former member gets only what it missed, a sync passes over the rest in no time. So
 //! what counts of a sync is its *way*: the places of what it has to copy, one behind the other.
@@ -74,10 +75,12 @@ struct Sample {
 }
 
 impl Machine {
-    /// Makes a plan, if the group is one long sequential stream.
+    /// Makes a plan, if the group is one long sequential stream. What a processor does for its
+    /// requests is counted, not reckoned.
     pub(crate) fn leap_plan(&self, jobs: &Jobs) -> Option<LeapPlan> {
         let (_, _, left) = jobs.lone_sequential()?;
-        if !self.leaps || self.sync().is_some() || left.0 < self.shortest_leap().0 * 2 {
+        let simulates = !self.leaps || self.processor.is_some();
+        if simulates || self.sync().is_some() || left.0 < self.shortest_leap().0 * 2 {
             return None;
         }
         Some(LeapPlan {
@@ -217,8 +220,10 @@ impl Machine {
         let end = end.min(self.now + LONGEST_DRAIN);
         loop {
             let flying = jobs.as_ref().map_or(0, |jobs| jobs.in_flight());
-            let quiet =
-                flying == 0 && self.subject.is_idle() && self.drives.iter().all(Drive::is_quiet);
+            let drives = self.drives.iter().all(Drive::is_quiet);
+            let cores = self.processor.as_ref();
+            let cores = cores.is_none_or(|cores| cores.next_time() == u64::MAX);
+            let quiet = flying == 0 && self.subject.is_idle() && drives && cores;
             if quiet {
                 return Ok(true);
             }
@@ -296,7 +301,8 @@ impl Machine {
             let mut sampled = Sampled::new(self.now, (moved, took));
             let before = last.replace(sampled);
             has_agreed |= keeps_up || gait == Gait::HeldBack;
-            has_agreed |= before.is_some_and(|before| before.agrees(&sampled));
+            // Two samples in which nothing moved agree too, and tell no pace.
+            has_agreed |= moved > 0 && before.is_some_and(|before| before.agrees(&sampled));
             if moved == 0 || !has_agreed {
                 continue;
             }
@@ -305,7 +311,7 @@ impl Machine {
                 let longest = self.longest_leap_of(gait, keeps_up, self.now - began);
                 let time = longest.min(end - self.now);
                 let may_change = matches!(gait, Gait::Growing(_) | Gait::Rhythmic(_));
-                if may_change && !keeps_up && way.is_whole() {
+                if may_change && !keeps_up {
                     sampled.expect(before, time);
                 }
                 self.leap_recovery(time, &mut sampled, gait);
@@ -344,7 +350,9 @@ impl Machine {
             _ if keeps_up => Nanos::MAX,
             Gait::HeldBack if !self.drives.iter().any(Drive::turns) => Nanos::MAX,
             Gait::HeldBack => LONGEST_HELD_LEAP,
-            Gait::Growing(_) | Gait::Rhythmic(_) => lasted.min(self.subject.longest_sync_leap()),
+            Gait::Growing(_) | Gait::Rhythmic(_) => {
+                (lasted / 2).min(self.subject.longest_sync_leap())
+            }
             Gait::Even => self.subject.longest_sync_leap(),
         }
     }

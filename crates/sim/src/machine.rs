@@ -153,7 +153,7 @@ impl Machine {
                 config.host.one_processor,
             ),
             departures: Departures::default(),
-            leaps: config.leaps && !shared && processor.is_none(),
+            leaps: config.leaps && !shared,
             processor,
             explain: None,
             random: config.random,

@@ -7,7 +7,7 @@ mod jsonl;
 pub use csv::{write_measurements as write_csv, write_members as write_members_csv};
 pub use jsonl::{to_json_line, write as write_json_lines};
 
-use crate::{Latency, Measurement};
+use crate::{Latency, Measurement, PublishedFigure};
 use serde::Serialize;
 
 /// The deviation of the measurement from the first published figure, percent of the published:
@@ -55,8 +55,32 @@ impl From<&Latency> for ToldLatency {
     }
 }
 
+/// A published figure as JSON lines write it: operations that it does not tell, 0 in the store,
+/// are `None`.
+#[derive(Serialize)]
+struct ToldFigure<'a> {
+    source: &'a str,
+    iops: Option<f64>,
+    bytes_per_second: Option<f64>,
+    reliability: &'a str,
+    sync_percent: Option<f64>,
+    note: &'a str,
+}
+
+impl<'a> From<&'a PublishedFigure> for ToldFigure<'a> {
+    fn from(figure: &'a PublishedFigure) -> Self {
+        Self {
+            source: &figure.source,
+            iops: (figure.iops > 0.0).then_some(figure.iops),
+            bytes_per_second: figure.bytes_per_second,
+            reliability: &figure.reliability,
+            sync_percent: figure.sync_percent,
+            note: &figure.note,
+        }
+    }
+}
+
 /// Operations per second of the first published figure; `None` where it has bytes only.
 fn published_iops(m: &Measurement) -> Option<f64> {
-    let iops = m.published.first()?.iops;
-    (iops > 0.0).then_some(iops)
+    ToldFigure::from(m.published.first()?).iops
 }

@@ -225,10 +225,14 @@ impl Array {
         })
     }
 
-    /// Returns the member that serves all reads of a range whose copies may differ.
+    /// Returns the member that serves all reads of a range whose copies may differ. It is the one
+    /// that a resync copies to the others, or reads would see one content and later another. Where
+    /// md is imitated a mirror's policy says which: since Linux 6.9 md reads the first member here,
+    /// write-mostly or not, and its resync does not (drivers/md/raid1.c, `choose_first_rdev` and
+    /// `raid1_sync_request`).
     pub(super) fn shown(&self, read: &Read) -> Option<Slot> {
         let views = self.members.views();
-        match self.is_mirror {
+        match self.is_mirror && self.recovery.config().threads.is_some() {
             true => self.policy.choose_first(read, views),
             false => self.first_copy(read.start, read.preferred(views)),
         }

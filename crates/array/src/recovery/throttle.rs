@@ -18,6 +18,7 @@ use super::config::Throttle;
 use crate::member::Members;
 use crate::request::Slot;
 use raidlab_units::{Nanos, Sectors};
+use std::ops::RangeInclusive;
 
 /// The number of marks that are kept (`SYNC_MARKS`).
 const MARKS: usize = 10;
@@ -27,6 +28,9 @@ const MARK_STEP: Nanos = Nanos::from_secs(3);
 const WINDOW: u64 = 256;
 /// The time that md sleeps before it checks again (`msleep(500)`).
 const SLEEP: Nanos = Nanos::from_millis(500);
+/// The pauses between blocks of a plain rate at which a second has too few of them to show its
+/// pace, and a minute has enough.
+const LONG_PAUSES: RangeInclusive<Nanos> = Nanos::from_millis(20)..=Nanos::from_secs(5);
 /// The most sectors of foreground I/O that count as idle.
 const IDLE_SECTORS: i64 = 64;
 
@@ -73,7 +77,8 @@ pub struct Governor {
     busy: bool,
     /// For each slot, the foreground sectors last remembered.
     remembered: Vec<i64>,
-    /// The number of times that a block was put to sleep because the sync was above its maximum.
+    /// The number of times that a block was put to sleep because the sync was above its maximum;
+    /// of a plain rate, for long.
     pub(super) sleeps: u64,
 }
 
@@ -163,7 +168,12 @@ impl Governor {
     fn check(&mut self, now: Nanos, in_flight: u64, members: &Members) -> Verdict {
         let (minimum, maximum, sleeps) = match self.rule {
             Throttle::None => return Verdict::Go,
-            Throttle::Rate { .. } if now < self.due => return Verdict::Sleep(self.due),
+            Throttle::Rate { .. } if now < self.due => {
+                // What yields to a job is soon over, and no pace of the sync.
+                let is_long = LONG_PAUSES.contains(&self.due.saturating_sub(now));
+                self.sleeps += u64::from(is_long && !self.busy);
+                return Verdict::Sleep(self.due);
+            }
             Throttle::Rate { .. } => {
                 self.due = now;
                 self.busy = !self.is_idle(members);
@@ -368,6 +378,21 @@ mod tests {
         governor.issued(Sectors(256));
         let slow = next + due * 10;
         assert_eq!(governor.check(next, 0, &members), Verdict::Sleep(slow));
+    }
+
+    #[test]
+    fn long_pauses_of_a_plain_rate_count_as_sleeps() {
+        let members = members();
+        for (speed, sleeps) in [(6_500, 0), (6_400, 1), (26, 1), (25, 0)] {
+            let rule = Throttle::Rate {
+                maximum_kib_per_second: speed,
+                busy_kib_per_second: speed,
+            };
+            let mut governor = Governor::new(rule, Nanos::ZERO, &members);
+            governor.issued(Sectors(256));
+            governor.check(Nanos::ZERO, 0, &members);
+            assert_eq!(governor.sleeps, sleeps, "{speed} KiB/s");
+        }
     }
 
     #[test]

@@ -39,6 +39,19 @@ pub(super) fn check_modelled(experiment: &Experiment) -> Result<(), BuildError> 
     {
         return refuse("throttling of writes (`write_throttling`)".to_owned());
     }
+    // By these the model builds arrays of md alone: of another subject they would change nothing.
+    let by_suite = format!("suite {}", experiment.suite);
+    let mut settings = experiment.subject.settings.iter();
+    if experiment.subject.kind != SubjectKind::Array
+        && let Some(setting) =
+            settings.find(|it| it.name.starts_with("build.") && it.source == by_suite)
+    {
+        let (setting, subject) = (&setting.name, &experiment.subject.name);
+        return refuse(format!(
+            "`{setting}` of subject `{subject}`: only subjects of kind `array` are modelled by \
+             their [build]"
+        ));
+    }
     if experiment.filesystem.is_some() {
         return refuse(format!("file system {}", experiment.filesystem_label()));
     }

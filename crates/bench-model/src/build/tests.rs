@@ -6,13 +6,18 @@ use raidlab_units::Nanos;
 
 /// The experiments of a suite with these disks.
 fn experiments(disks: &str) -> Vec<Experiment> {
+    experiments_of(r#""md", "md-raid1""#, disks)
+}
+
+/// The experiments of a suite with these subjects and disks.
+fn experiments_of(subjects: &str, disks: &str) -> Vec<Experiment> {
     let text = r#"schema = 1
 name = "mixed"
 title = "mixed"
 description = "a disk of flash beside one with platters"
 source = "this test"
 disks = [DISKS]
-subjects = ["md", "md-raid1"]
+subjects = [SUBJECTS]
 
 [[step]]
 job = "read"
@@ -21,7 +26,8 @@ class = "random-read"
 queue = "fio"
 fio = "--rw=randread --bs=4k --ioengine=libaio --direct=1 --runtime=1"
 "#
-    .replace("DISKS", disks);
+    .replace("DISKS", disks)
+    .replace("SUBJECTS", subjects);
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("mixed.toml");
     std::fs::write(&path, text).expect("a file");
@@ -75,6 +81,29 @@ fn a_suite_says_which_scheduler_members_have() {
     let error = refused(experiment);
     assert!(
         error.contains("scheduler `none` of Linux on host `freebsd-10.1`"),
+        "{error}"
+    );
+}
+
+/// The subject `md` is a mirror of the model's own: what a suite says of its [build] would change
+/// nothing.
+#[test]
+fn what_a_suite_builds_otherwise_is_refused_where_the_model_does_not_read_it() {
+    let limited = ["md", "md-raid1"].map(|name| {
+        format!("{{ subject = \"{name}\", build = {{ sync_speed_max = \"5000k\" }} }}")
+    });
+    let all = experiments_of(&limited.join(", "), r#""wd4000fyyz", "wd4000fyyz""#);
+    let [mirror, array] = all.as_slice() else {
+        panic!("{} experiments", all.len());
+    };
+    let checked = |experiment: &Experiment| {
+        let plan = Plan::new(experiment, &Files::default()).map(drop);
+        plan.map_err(|error| error.to_string())
+    };
+    checked(array).expect("an array of md has such limits");
+    let error = checked(mirror).expect_err("the mirror has none");
+    assert!(
+        error.contains("`build.md.sync_speed_max` of subject `md`"),
         "{error}"
     );
 }

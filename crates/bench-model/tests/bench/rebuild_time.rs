@@ -157,6 +157,30 @@ fn a_rebuild_takes_what_the_disks_rates_allow() {
     );
 }
 
+/// A processor works for each request of the samples, and the hours between them are leapt over.
+#[test]
+fn a_rebuild_is_leapt_over_also_where_computing_takes_time() {
+    let text = format!("{SUITE}{TO_ITS_END}")
+        .replace("disks = ", "processor = \"desktop-2015\"\ndisks = ")
+        .replace("\"md-raid6-clean\", \"md-raid10-clean\",", "");
+    let rows = run_suite_without(&text, &[]).rows;
+    let theory = seconds_of_the_platters();
+    let recoveries: Vec<_> = rows
+        .iter()
+        .filter(|row| row.op == Operation::Recovery)
+        .collect();
+    assert_eq!(recoveries.len(), 2);
+    for recovery in recoveries {
+        let took = recovery.value();
+        let subject = &recovery.subject;
+        assert!(
+            (took / theory - 1.0).abs() < 0.03,
+            "{subject}: {took} and {theory} s"
+        );
+        assert!(recovery.leaped_percent > 90.0, "{subject}");
+    }
+}
+
 #[test]
 fn one_that_the_run_does_not_see_the_end_of_has_a_row_all_the_same() {
     let kept = run("[[step]]\nwait = \"1h\"\n");

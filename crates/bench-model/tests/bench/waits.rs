@@ -166,6 +166,27 @@ fn a_rebuild_that_is_held_back_takes_the_time_that_its_limit_gives() {
     assert!((slow / limit - 1.0).abs() <= 0.03, "{slow} % of {limit}");
 }
 
+/// At an even pace of 400 KiB/s blocks of 128 KiB are a third of a second apart: a second has three
+/// of them or four, and a leap by such a second was up to 60 % off.
+#[test]
+fn a_rebuild_at_a_slow_even_pace_is_as_far_as_simulated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let limited = folder.path().join("limited.toml");
+    let whole = include_str!("../../../../data/subjects/gflash.toml");
+    let text = whole.replace("maximum = \"119000k\"", "maximum = \"400k\"");
+    std::fs::write(&limited, text).expect("a file");
+    let limited = limited.to_string_lossy();
+    let [leapt, slow] = [&[][..], &["leaps"]].map(|without| {
+        let wait = (6, "wait = \"2h\"");
+        let experiment = experiment(folder.path(), (&limited, 2), wait, READ, without);
+        let rows = rows::of(&experiment).expect("runs");
+        rows[0].sync_percent_start.expect("it goes on")
+    });
+    assert!((leapt / slow - 1.0).abs() <= 0.01, "{leapt} and {slow} %");
+    let limit = 7200.0 * 400.0 * 1024.0 / 6e9 * 100.0;
+    assert!((slow / limit - 1.0).abs() <= 0.03, "{slow} % of {limit}");
+}
+
 /// Ends the run as soon as it is told of a time within the wait.
 #[derive(Default)]
 struct Impatient {

@@ -45,7 +45,7 @@ impl MediumKind for Parameters {
             return Ok(());
         }
         Err(ParameterError {
-            field: "constant_access",
+            field: "constant_access_us",
             problem: "must be below 100 s",
         })
     }

@@ -206,45 +206,36 @@ impl DiskParameters {
     /// # Errors
     /// Names the first invalid field.
     pub fn validate(&self) -> Result<(), ParameterError> {
-        let curve = &self.rate_curve;
+        self.check_numbers()?;
+        self.check_curve()?;
+        self.medium.validate(self)
+    }
+
+    /// Checks the numbers that all media have.
+    fn check_numbers(&self) -> Result<(), ParameterError> {
         check(&[
             (
-                "capacity",
+                "capacity_sectors",
                 self.capacity.0 >= 2048,
                 "must be at least 1 MiB",
             ),
-            ("capacity", self.capacity.0 < 1 << 42, "must be below 2 PiB"),
-            ("rate_curve", !curve.is_empty(), "must have a point"),
             (
-                "rate_curve",
-                curve.iter().all(|point| {
-                    (1e5..1e11).contains(&point.bytes_per_second)
-                        && (0.0..=1.0).contains(&point.place)
-                }),
-                "places must be 0 to 1, rates 0.1 MB/s to 100 GB/s",
+                "capacity_sectors",
+                self.capacity.0 < 1 << 42,
+                "must be below 2 PiB",
             ),
             (
-                "rate_curve",
-                curve.windows(2).all(|pair| pair[0].place < pair[1].place),
-                "places must rise",
-            ),
-            (
-                "rate_curve",
-                self.whole_seconds() < LONGEST_PASS,
-                "must pass the whole disk within thirty years",
-            ),
-            (
-                "interface",
+                "interface_bytes_per_second",
                 (1e6..=1e12).contains(&self.interface.0),
                 "must be between 1 MB/s and 1 TB/s",
             ),
             (
-                "overhead",
+                "overhead_cached_ms",
                 self.overhead_cached < Nanos::SECOND,
                 "must be below 1 s",
             ),
             (
-                "discard",
+                "discard_us",
                 self.discard.is_none_or(|time| time < Nanos::SECOND),
                 "must be below 1 s",
             ),
@@ -267,8 +258,38 @@ impl DiskParameters {
                 self.write_window <= 65_536,
                 "must be at most 65536",
             ),
-        ])?;
-        self.medium.validate(self)
+        ])
+    }
+
+    /// Checks the rates along the disk.
+    fn check_curve(&self) -> Result<(), ParameterError> {
+        let curve = &self.rate_curve;
+        check(&[
+            ("rate_curve", !curve.is_empty(), "must have a point"),
+            (
+                "rate_curve",
+                curve.iter().all(|point| {
+                    (1e5..1e11).contains(&point.bytes_per_second)
+                        && (0.0..=1.0).contains(&point.place)
+                }),
+                "places must be 0 to 1, rates 0.1 MB/s to 100 GB/s",
+            ),
+            (
+                "rate_curve",
+                curve.windows(2).all(|pair| pair[0].place < pair[1].place),
+                "places must rise",
+            ),
+            (
+                "rate_curve",
+                self.medium.platters().is_some() || curve.len() == 1,
+                "must be one point where nothing turns: other numbers give its rate",
+            ),
+            (
+                "rate_curve",
+                self.whole_seconds() < LONGEST_PASS,
+                "must pass the whole disk within thirty years",
+            ),
+        ])
     }
 }
 

@@ -1,7 +1,7 @@
 //! A disk with shingled tracks: platters and an arm, and the
 //! bands of [`crate::medium::platters::shingles`].
 
-use super::parameters::{DiskParameters, ParameterError};
+use super::parameters::{DiskParameters, ParameterError, check};
 use super::platters::shingles::ShingleParameters;
 use super::platters::{PlatterParameters, Platters};
 use super::{Facts, Medium, MediumKind, Number};
@@ -62,20 +62,33 @@ impl MediumKind for Parameters {
     fn validate(&self, disk: &DiskParameters) -> Result<(), ParameterError> {
         self.platters.validate(disk)?;
         let own = &self.shingles;
-        let is_one = own.band.0 >= 1 << 20
-            && own.band.0 <= disk.capacity.to_bytes().0
-            && own.cache.0 >= 1 << 20
-            && own.extents >= 1
-            && own.stream.0 < 1 << 50
-            && own.idle.0 < 1 << 50;
-        if is_one {
-            return Ok(());
-        }
-        Err(ParameterError {
-            field: "shingles",
-            problem: "a band and the cache have at least 1 MiB, the map an entry, and bands fit on \
-                      the disk",
-        })
+        check(&[
+            (
+                "shingle_band_bytes",
+                (1 << 20..=disk.capacity.to_bytes().0).contains(&own.band.0),
+                "must be at least 1 MiB, and a band must fit on the disk",
+            ),
+            (
+                "shingle_cache_bytes",
+                own.cache.0 >= 1 << 20,
+                "must be at least 1 MiB",
+            ),
+            (
+                "shingle_cache_extents",
+                own.extents >= 1,
+                "must be at least 1",
+            ),
+            (
+                "shingle_stream_bytes",
+                own.stream.0 < 1 << 50,
+                "must be below 1 PiB",
+            ),
+            (
+                "shingle_idle_ms",
+                own.idle.0 < 1 << 50,
+                "must be below thirteen days",
+            ),
+        ])
     }
 
     fn build(&self, disk: &DiskParameters, angle: Nanos, random: Stream) -> Platters {

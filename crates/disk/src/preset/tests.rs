@@ -39,6 +39,7 @@ a slow platter                    value = 8333.333                        value 
 a curve that falls back           [0.017,                                 [0.5,
 a margin of two revolutions       value = 0.5224                          value = 16.7
 a knee outside                    value = 0.1346                          value = 1.01
+an arm that waits for ever        value = 35,                             value = 1e9,
 an unknown default                default_set = "strict"                  default_set = "loose"
 no default                        default_set =                           # default_set =
 "#;
@@ -212,6 +213,44 @@ fn a_number_of_another_medium_is_refused() {
             .to_string()
             .contains("`revolution_us` is not a parameter"),
         "{error}"
+    );
+}
+
+/// The second point of a curve would change nothing.
+#[test]
+fn a_disk_that_does_not_turn_has_no_curve() {
+    let flash = include_str!("../../../../data/disks/ssd950pro.toml");
+    let text = flash.replace(
+        "points = [",
+        "points = [[0.0, 1000000.0], [1.0, 1000.0]] # [",
+    );
+    let error = Preset::parse("disk.toml", &text).expect_err("two rates");
+    let reasons = raidlab_units::reasons(&error).join(", ");
+    assert!(
+        reasons.contains("rate_curve: must be one point"),
+        "{reasons}"
+    );
+}
+
+/// The error names the number at its own line, not the first of its kind.
+#[test]
+fn a_time_of_flash_that_is_too_long_is_named() {
+    let flash = include_str!("../../../../data/disks/ssd950pro.toml");
+    let long = "flash_erase_us = { value = 1e9, source = \"a try\" } #";
+    let text = flash.replace("flash_erase_us = ", long);
+    let line = 1 + text
+        .lines()
+        .position(|line| line.starts_with(long))
+        .expect("it is there");
+    let error = Preset::parse("disk.toml", &text).expect_err("no drive");
+    let reasons = raidlab_units::reasons(&error).join(", ");
+    assert!(
+        reasons.starts_with(&format!("disk.toml:{line}: ")),
+        "{reasons}"
+    );
+    assert!(
+        reasons.contains("flash_erase_us: must be below 1 s"),
+        "{reasons}"
     );
 }
 

@@ -2,6 +2,7 @@
 //! none of them stays what it was.
 
 use super::{Options, between, pick};
+use raidlab_array::ReadPolicyKind;
 use raidlab_geometry::Level;
 use raidlab_random::Stream;
 
@@ -20,6 +21,9 @@ pub struct Seldom {
     pub room: Option<u64>,
     /// Whether starts may be forced without need.
     pub forces: bool,
+    /// The read policy of an array of copies, by its place in [`ReadPolicyKind::OWN`]; `None`: the
+    /// member with the fewest commands outstanding is read.
+    pub read_policy: Option<usize>,
 }
 
 /// Sectors of each member of an array whose bitmap has two pages: a bit for each is more than
@@ -37,12 +41,14 @@ impl Seldom {
         let grows = random.percent(8);
         let room = options.chunk * between(random, 1, 4) + pick(random, &[0, 2, 8]);
         let forces = random.percent(8);
+        let read_policy = random.below(ReadPolicyKind::OWN.len() as u64) as usize;
         Self {
             write_mostly: write_mostly.filter(|_| has_copies).unwrap_or(0),
             bitmap_in_file: in_file && options.bitmap_chunk.is_some(),
             two_pages: two_pages && options.level == Level::Raid1,
             room: (grows && !is_bare).then_some(room),
             forces: forces && !is_bare,
+            read_policy: has_copies.then_some(read_policy),
         }
     }
 

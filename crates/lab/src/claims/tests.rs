@@ -26,7 +26,7 @@ tests = [{ of = "one {job} read", to = ["two {job} read"], at_least = 0.9, at_mo
 [[claim]]
 id = "C"
 says = "nobody has measured this"
-tests = [{ of = "one/xfs j read", to = ["two/xfs j read"] }]
+tests = [{ of = "one/xfs j read", to = ["two/xfs j read"], at_least = 1.0 }]
 
 [[claim]]
 id = "D"
@@ -117,7 +117,8 @@ fn what_other_repetitions_would_have_said_is_asked_of_the_rows_themselves() {
 /// A test that names none of the jobs counts once, however many there are.
 #[test]
 fn a_test_of_no_job_is_done_once() {
-    let more = "tests = [{ of = \"one j read\", to = [\"two j read\"] }, { of = \"one {job}";
+    let more = "tests = [{ of = \"one j read\", to = [\"two j read\"], at_most = 9.0 }, \
+                { of = \"one {job}";
     let claims = claims(&FILE.replace("tests = [{ of = \"one {job}", more)).expect("valid");
     assert_eq!(claims.claims[1].tests.len(), 3);
 }
@@ -204,8 +205,10 @@ twice                id = "B"                             id = "A"
 tested or it is not  untestable = "raidlab has no taste"  NOTHING
 two to four words    both j read"                         both"
 two to four words    both j read"                         both j read fast"
+several operations   both j read"                         both background"
 did you mean `read`  both j read"                         both j raed"
 nothing can hold     at_least = 0.9                       at_least = 9
+anything would hold  at_least = 0.9, at_most = 1.1        at_least = 0.0
 takes the place      jobs = ["j", "k"]                    NOTHING
 no test is of        one {job} read", to = ["two {job}    one j read", to = ["two j
 did you mean `says`  says = "blue                         say = "blue

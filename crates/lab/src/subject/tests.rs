@@ -86,10 +86,10 @@ fn capacities_are_those_of_the_logs() {
 fn an_array_shows_real_systems_only_what_they_build() {
     let array = Subject::load("md-raid6").expect("built in");
     assert_eq!(array.kind, SubjectKind::Array);
-    let built = array.settings_on(false);
+    let built = array.settings_on(false, "");
     assert!(built.iter().all(|it| it.name.starts_with("build.md.")));
     assert_eq!(built.len(), 5);
-    let modelled = array.settings_on(true);
+    let modelled = array.settings_on(true, "");
     let names: Vec<&str> = modelled.iter().map(|it| it.name.as_str()).collect();
     for name in ["build.md.chunk", "recovery.block", "turnaround"] {
         assert!(names.contains(&name), "{name} in {names:?}");

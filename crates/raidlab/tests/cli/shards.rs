@@ -300,6 +300,14 @@ fn a_shard_that_is_only_begun_is_told() {
                 "start it again with its command",
             ],
         ),
+        // The remedy is one also where this option was given already.
+        (
+            &["merge", "a b/shard-1-of-2.db", "--partial"][..],
+            [
+                "start it again with its command",
+                "or name 'a b/shard-1-of-2.db.part' with `--partial`",
+            ],
+        ),
     ] {
         let error = lab.fails(3, words);
         let all = told.iter().all(|told| error.contains(told));

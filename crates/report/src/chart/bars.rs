@@ -237,8 +237,11 @@ fn labels(rows: &[&Row<'_>]) -> Vec<String> {
         .first()
         .and_then(|title| title[..same].iter().rposition(|word| word.ends_with(',')));
     let longest = titles.iter().map(Vec::len).max().unwrap_or(0);
+    let fits = |words: &str| words.chars().count() <= 2 * NAME_WIDTH;
     let common = match clause {
         Some(place) if same < longest => place + 1,
+        // Without a clause in common half a sentence would be left: `is filled anew`.
+        None if same < longest && rows.iter().all(|row| fits(&row.head.job_title)) => 0,
         _ => same,
     };
     rows.iter()
@@ -247,7 +250,7 @@ fn labels(rows: &[&Row<'_>]) -> Vec<String> {
             let mut label = folded(&row.label, NAME_WIDTH);
             let apart = title[common..].join(" ");
             // A title as long as a sentence is left to the table.
-            if !apart.is_empty() && apart.chars().count() <= 2 * NAME_WIDTH {
+            if !apart.is_empty() && fits(&apart) {
                 label.push_str("<br>");
                 label.push_str(&folded(&apart, NAME_WIDTH));
             }
@@ -272,6 +275,18 @@ mod tests {
         assert_eq!(labels(&rows), ["1<br>first third", "2<br>last third"]);
         assert_eq!(labels(&rows[..1]), ["1"]);
         assert_eq!(row_title(&view, rows[0]), measurements[0].job_title);
+    }
+
+    /// As of a rebuild: where sentences begin alike, what is left of them is none.
+    #[test]
+    fn labels_are_no_half_sentences() {
+        let mut measurements = [sample::cell("md", 0), sample::cell("md", 1)];
+        measurements[0].job_title = "a member is filled".to_owned();
+        measurements[1].job_title = "a member less".to_owned();
+        let view = View::of_rows(&measurements);
+        let rows: Vec<_> = view.rows.iter().collect();
+        let expected = ["1<br>a member is filled", "2<br>a member less"];
+        assert_eq!(labels(&rows), expected);
     }
 
     #[test]

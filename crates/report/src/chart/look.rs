@@ -46,7 +46,7 @@ const SYMBOLS: [&str; 8] = [
 const PATTERNS: [&str; 8] = ["", "/", "\\", "x", "-", "|", "+", "."];
 
 /// The look of a subject or another series: colour and marker, and from the eleventh on a dash and
-/// a hatching too, so that no two are alike.
+/// a hatching too, so that no two of the first 80 are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Look(pub usize);
 

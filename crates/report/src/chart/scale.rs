@@ -127,7 +127,8 @@ impl Scale {
         with(axis(title), &settings)
     }
 
-    /// Ticks at round numbers, as many as there is room for.
+    /// Ticks at round numbers, as many as there is room for: two at least, where two have room, as
+    /// nobody can read a logarithmic scale off a single one.
     fn log_ticks(self, pixels: f64, room: f64) -> Vec<f64> {
         let [from, to] = self.range(0.06);
         let choices: [&[f64]; 4] = [
@@ -138,22 +139,40 @@ impl Scale {
         ];
         let decades = || (from.floor() as i32)..=(to.ceil() as i32);
         let inside = |tick: &f64| (from..=to).contains(&tick.log10());
-        let mut ticks = Vec::new();
+        let place = |tick: f64| (tick.log10() - from) / (to - from) * pixels;
+        let mut crowded: Vec<f64> = Vec::new();
         for digits in choices {
             let all = decades().flat_map(|decade| {
                 let digits = digits.iter();
                 digits.map(move |digit| digit * 10_f64.powi(decade))
             });
-            ticks = all.filter(inside).collect();
-            let gaps = ticks.windows(2).map(|pair| (pair[1] / pair[0]).log10());
-            let narrowest = gaps.fold(f64::MAX, f64::min) / (to - from) * pixels;
-            if narrowest >= room {
-                return ticks;
+            let ticks: Vec<f64> = all.filter(inside).collect();
+            let gaps = ticks.windows(2).map(|pair| place(pair[1]) - place(pair[0]));
+            if gaps.fold(f64::MAX, f64::min) >= room {
+                let fewer = spaced(&crowded, room, place);
+                return if ticks.len() < 2 && fewer.len() > 1 {
+                    fewer
+                } else {
+                    ticks
+                };
             }
+            crowded = ticks;
         }
-        let step = 1 + ticks.len() * room as usize / (pixels.max(1.0) as usize);
-        ticks.into_iter().step_by(step).collect()
+        let step = 1 + crowded.len() * room as usize / (pixels.max(1.0) as usize);
+        crowded.into_iter().step_by(step).collect()
     }
+}
+
+/// Those of the ticks that have this room between each other, from the first one on.
+fn spaced(ticks: &[f64], room: f64, place: impl Fn(f64) -> f64) -> Vec<f64> {
+    let mut kept: Vec<f64> = Vec::new();
+    for &tick in ticks {
+        let has_room = |last: &f64| place(tick) - place(*last) >= room;
+        if kept.last().is_none_or(has_room) {
+            kept.push(tick);
+        }
+    }
+    kept
 }
 
 fn tick_text(tick: f64) -> String {
@@ -233,6 +252,21 @@ mod tests {
             let [from, to] = scale.range(0.06);
             assert!(ticks.iter().all(|t| (from..=to).contains(&t.log10())));
         }
+    }
+
+    /// Between one and two powers of ten there may be a single power of ten, and no room for all of
+    /// 1, 2 and 5.
+    #[test]
+    fn a_logarithmic_scale_has_two_ticks_where_two_have_room() {
+        let ticks = |low: f64, high: f64, pixels: f64| {
+            let log = true;
+            Scale { log, low, high }.log_ticks(pixels, 46.0)
+        };
+        assert_eq!(ticks(17.0, 140.0, 150.0), [20.0, 50.0]);
+        assert_eq!(ticks(4.0, 80.0, 215.0), [5.0, 20.0, 50.0]);
+        // Powers of ten are enough where there are two.
+        assert_eq!(ticks(8.0, 140.0, 150.0), [10.0, 100.0]);
+        assert_eq!(ticks(40.0, 60.0, 10.0), [50.0]);
     }
 
     #[test]

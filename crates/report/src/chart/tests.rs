@@ -5,7 +5,7 @@ use crate::compute::view::View;
 use crate::data::RunData;
 use crate::format::figure as figure_in_words;
 use crate::sample;
-use raidlab_store::{Finding, Measurement, Operation, Scope, Severity};
+use raidlab_store::{DiskBand, Finding, Measurement, Operation, Scope, Severity};
 use serde_json::{Value, json};
 
 fn all(data: &RunData) -> Vec<Figure> {
@@ -122,6 +122,30 @@ fn a_whisker_reaches_from_the_lowest_to_the_highest_fit() {
     // The sample's second fit is 2.5 % of the published 158 above the first.
     assert!((above - 3.95).abs() < 1e-9, "{above}");
     assert_eq!(bar["error_x"]["arrayminus"][0], json!(0.0));
+}
+
+/// As of drives that nobody fitted, one array of which is a hundred times as fast as the other.
+#[test]
+fn a_whisker_is_whole_on_a_logarithmic_scale() {
+    let mut data = sample::data();
+    let cells = [("md", 100.0), ("zfs", 10_000.0)].map(|(subject, iops)| {
+        let mut m = sample::cell(subject, 0);
+        m.iops = iops;
+        m.published.clear();
+        m.disk_band = Some(DiskBand {
+            low: 0.1,
+            high: 1.5,
+            ratio: 2.0,
+        });
+        m
+    });
+    data.measurements = cells.to_vec();
+    let mut all = all(&data).into_iter();
+    let figure = all.find(|figure| figure.id.starts_with("bars-")).unwrap();
+    let axis = &figure.panels[0].plot["layout"]["xaxis"];
+    assert_eq!(axis["type"], "log");
+    // The lowest whisker ends at 10.
+    assert!(axis["range"][0].as_f64().unwrap() <= 1.0, "{axis}");
 }
 
 #[test]

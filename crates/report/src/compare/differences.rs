@@ -62,6 +62,11 @@ fn heads(runs: &[RunData]) -> Vec<(Name, Vec<String>)> {
         head("seed", &|data| data.run.seed.to_string()),
         head("raidlab", &|data| data.run.raidlab_version.clone()),
         head("plan", &|data| data.run.plan_hash.clone()),
+        // One that was interrupted has fewer rows, and no audit.
+        head("came to its end", &|data| match data.run.finished {
+            Some(_) => "yes".to_owned(),
+            None => "no".to_owned(),
+        }),
     ]
 }
 

@@ -1,4 +1,4 @@
-use super::{Answer, Bound, RunComparison, compare};
+use super::{Answer, Bound, Difference, RunComparison, compare};
 use crate::data::RunData;
 use crate::sample;
 use crate::terminal::Style;
@@ -76,6 +76,17 @@ fn hosts_do_not_matter_where_each_run_has_one() {
         .map(|one| one.name.as_str())
         .collect();
     assert_eq!(names, ["hosts", "os.release"]);
+}
+
+#[test]
+fn a_run_that_has_not_come_to_its_end_is_told() {
+    let mut runs = runs();
+    runs[0].run.finished = Some("2026-11-28T07:15:00Z".to_owned());
+    runs[1].run.finished = None;
+    let found = compare(&runs).unwrap();
+    let is_told = |one: &&Difference| one.name == "came to its end";
+    let told = found.differences.iter().find(is_told).expect("it is told");
+    assert_eq!(told.values, ["yes", "no"]);
 }
 
 #[test]

@@ -49,7 +49,8 @@ impl RunComparison {
         let names: Vec<String> = self.runs.iter().map(|run| run.name.clone()).collect();
         let mut table = style.table(&["kind", "place", "name"], &names);
         let is_shown = |one: &&Difference| !folded || HEAD_KINDS.contains(&one.kind);
-        for one in self.differences.iter().filter(is_shown) {
+        let shown: Vec<&Difference> = self.differences.iter().filter(is_shown).collect();
+        for one in &shown {
             let head = [one.kind, &one.place, &one.name].map(Cell::new);
             let values = one.values.iter().map(|value| {
                 Cell::new(if value.is_empty() { "-" } else { value })
@@ -57,7 +58,9 @@ impl RunComparison {
             });
             table.add_row(head.into_iter().chain(values).collect::<Vec<_>>());
         }
-        style.print(text, &mut table, 0..3);
+        if !shown.is_empty() {
+            style.print(text, &mut table, 0..3);
+        }
         if folded {
             let _ = writeln!(
                 text,

@@ -71,7 +71,15 @@ fn none_in(folder: &Path, partial: bool) -> Failure {
 pub(super) fn nothing(path: &Path) -> Failure {
     let part = Shard::part_of(path);
     match part.exists() {
-        true => Failure::input(Refused::Begun(path.to_owned(), part)).help(BEGUN),
+        // Of a file that is named `--partial` takes that one, and no other beside it.
+        true => {
+            let named = typed::in_shell(part.as_os_str());
+            let help = format!(
+                "start it again with its command; or name {named} with `--partial`, which takes \
+                 what there is"
+            );
+            Failure::input(Refused::Begun(path.to_owned(), part)).help(help)
+        }
         false => Failure::input(Refused::Nothing(path.to_owned())).help(
             "name the files of the shards or the folder that holds them; `raidlab run --shard` \
              makes them",

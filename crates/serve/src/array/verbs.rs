@@ -370,8 +370,8 @@ fn device_report(device: &DeviceStatus) -> DeviceReport {
 
 fn fill_in(report: &mut DeviceReport, owner: &Owner, handle: Slot) {
     report.counters = owner.members.counters(place_of(handle));
-    report.lost = owner
-        .members
-        .why_lost(place_of(handle))
-        .map(ToOwned::to_owned);
+    // A member that has been kept in service, and answers again, is not lost.
+    let is_out = report.state == "faulty" || owner.members.is_lost(place_of(handle));
+    let why = owner.members.why_lost(place_of(handle));
+    report.lost = why.filter(|_| is_out).map(ToOwned::to_owned);
 }

@@ -73,8 +73,10 @@ struct Flight {
 struct Place {
     member: Option<Member>,
     hung: bool,
-    /// The reason why the whole member counts as gone, once it does.
+    /// The reason why the whole member once counted as gone.
     lost: Option<String>,
+    /// Whether no command has succeeded since one failed for a reason that concerns all of it.
+    is_gone: bool,
     counters: MemberCounters,
 }
 
@@ -174,15 +176,14 @@ impl Members {
         self.member(place).is_none() && flights.all(|flight| flight.place != place)
     }
 
-    /// Whether the member at a place counts as gone, because a command failed with an error that
-    /// concerns the whole member, or hung too long.
+    /// Whether the member at a place counts as gone: a command hung too long, or one failed with
+    /// an error that concerns the whole member, and no other one has succeeded since.
     #[must_use]
     pub fn is_lost(&self, place: usize) -> bool {
-        let found = self.places.get(place);
-        found.is_some_and(|found| found.hung || found.lost.is_some())
+        self.places.get(place).is_some_and(Place::is_lost)
     }
 
-    /// Returns the reason why the member at a place counts as gone, in words.
+    /// Returns the first reason why the member at a place has counted as gone, in words.
     #[must_use]
     pub fn why_lost(&self, place: usize) -> Option<&str> {
         self.places.get(place)?.lost.as_deref()
@@ -436,9 +437,7 @@ impl Members {
     ) {
         if let Some(flight) = self.flights.remove(&token) {
             let place = &mut self.places[flight.place];
-            if result == Err(MemberError::Gone) {
-                place.lost.get_or_insert_with(|| "it is gone".to_owned());
-            }
+            place.note(result);
             place.counters.count(&transfer, result.is_ok());
             place.counters.service_ns += now.0.saturating_sub(flight.sent.0);
             answers.push(Answer {

@@ -50,10 +50,11 @@ impl Sampled {
     }
 
     /// Expects the pace to change on through a leap of `time` as it has changed since the sample
-    /// before. Of the leap between the two samples both ends are known by now: what it lacked, or
-    /// had too much, is made up for.
+    /// before the last leap. Of that leap both ends are known by now: what it lacked, or had too
+    /// much, is made up for. Where there was no leap yet, the two samples are neighbours, and
+    /// differ by chance more than by what the pace changes.
     pub(super) fn expect(&mut self, before: Option<Self>, time: Nanos) {
-        let Some(before) = before else {
+        let Some(before) = before.filter(|before| before.leapt > Nanos::ZERO) else {
             return;
         };
         let (seen, took) = self.seen;
@@ -139,7 +140,7 @@ mod tests {
             now.expected.0
         };
         assert_eq!(expected(None, 100), 960);
-        assert_eq!(expected(Some((0, 1000)), 100), 940, "there was no leap");
+        assert_eq!(expected(Some((0, 1000)), 100), 960, "there was no leap");
         assert_eq!(expected(Some((100, 980)), 100), 940, "it was right");
         assert_eq!(
             expected(Some((100, 1000)), 100),

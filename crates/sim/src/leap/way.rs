@@ -22,14 +22,6 @@ struct Leg {
     before: u64,
 }
 
-impl Way {
-    /// Whether the sync copies everything from here to its end. What it passes over makes samples
-    /// of its pace differ by chance.
-    pub(super) const fn is_whole(&self) -> bool {
-        self.legs.len() == 1
-    }
-}
-
 impl Machine {
     /// Returns the way of a sync that goes so from here, if it is known what it will pass over.
     pub(super) fn way(&mut self, gait: Gait) -> Option<Way> {

@@ -45,7 +45,8 @@ impl Serialize for Line<'_> {
         line.serialize_entry("tag_overflows", &m.tag_overflows)?;
         line.serialize_entry("leaped_percent", &m.leaped_percent)?;
         line.serialize_entry("members", &m.members)?;
-        line.serialize_entry("published_figures", &m.published)?;
+        let figures: Vec<_> = m.published.iter().map(super::ToldFigure::from).collect();
+        line.serialize_entry("published_figures", &figures)?;
         where_known(&mut line, "host", text(&m.host))?;
         where_known(&mut line, "filesystem", text(&m.filesystem))?;
         where_known(

@@ -207,7 +207,12 @@ impl Table {
 
     /// Whether a column has 0 in the store, and NULL in the file, where nothing was reported.
     fn may_be_unreported(&self, column: &str) -> bool {
-        self.table == "measurement" && (RATES.contains(&column) || LATENCIES.contains(&column))
+        match self.table {
+            "measurement" => RATES.contains(&column) || LATENCIES.contains(&column),
+            // A published figure may tell bytes alone.
+            "published_figure" => column == "iops",
+            _ => false,
+        }
     }
 
     /// The columns before the table's own.

@@ -28,6 +28,9 @@ fn figures_of_bytes_alone_are_compared_in_exports_as_in_reports() {
     row.published[0].bytes_per_second = Some(100e6);
     let value: Value = serde_json::from_str(&to_json_line(&row).unwrap()).unwrap();
     assert!(value.get("published").is_none());
+    let figure = &value["published_figures"][0];
+    assert!(figure["iops"].is_null(), "{figure}");
+    assert_eq!(figure["bytes_per_second"], 100e6);
     let error = value["published_error_percent"].as_f64().unwrap();
     assert!((error - 10.0).abs() < 1e-9, "{error}");
     let text = csv_of(row);

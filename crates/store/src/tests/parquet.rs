@@ -176,6 +176,35 @@ fn what_was_not_reported_is_null_and_0_again_when_it_is_read_back() {
     assert_eq!(from.unwrap(), to.unwrap());
 }
 
+/// As an article's figure of dd.
+#[test]
+fn a_published_figure_of_bytes_alone_has_no_iops() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open_in_memory().unwrap();
+    let id = store.begin_run(&run("a")).unwrap();
+    let mut row = measurement(0);
+    row.published[0].iops = 0.0;
+    store.add_cell(id, &cell(row)).unwrap();
+    export(&store, "a", folder.path());
+    let file = File::open(folder.path().join("published.parquet")).unwrap();
+    let file = SerializedFileReader::new(file).unwrap();
+    let told: Vec<bool> = file
+        .get_row_iter(None)
+        .unwrap()
+        .map(|row| {
+            let columns = row.unwrap().into_columns();
+            let found = columns.iter().find(|(name, _)| name == "iops");
+            found.unwrap().1 != Field::Null
+        })
+        .collect();
+    assert_eq!(told, [false, true]);
+    let mut other = Store::open_in_memory().unwrap();
+    other.read_parquet(folder.path()).unwrap();
+    let to = other.run_by_name("a").unwrap().id;
+    let [from, to] = [store.measurements(id), other.measurements(to)];
+    assert_eq!(from.unwrap(), to.unwrap());
+}
+
 /// Runs of two machines that began in the same second have one name. What the table of runs says
 /// is the same of a run that goes on, at noon and in the evening.
 #[test]

@@ -7,6 +7,7 @@ use super::{ALL, config, in_sync, logged, member};
 use crate::admission::Admission;
 use crate::config::{ArrayConfig, Initial, MemberConfig};
 use crate::engine::{Engine, SyncAction};
+use crate::policy::ReadPolicyKind;
 use crate::recovery::{MdThreads, ReadRecovered, RecoveryConfig, SyncKind, WriteBarrier};
 use crate::request::{Event, MemberError, Operation, RequestError, Slot};
 use raidlab_geometry::Copies;
@@ -58,6 +59,28 @@ fn what_a_given_up_resync_has_not_copied_stays_with_one_member() {
     assert_eq!(story.events().last(), Some(&Event::SyncAborted));
     assert_eq!(two_reads(&mut story, 8, 1), [0, 0], "of the first block");
     assert_eq!(two_reads(&mut story, 12, 4), [0, 0], "of the second one");
+}
+
+/// md since Linux 6.9 reads the first member, and copies from one that is not write-mostly.
+#[test]
+fn a_dirty_mirror_shows_the_copy_that_its_resync_spreads() {
+    for read_policy in ReadPolicyKind::OWN {
+        let write_mostly = MemberConfig {
+            write_mostly: true,
+            ..logged(100, 0)
+        };
+        let mut story = Story::new(ArrayConfig {
+            members: in_sync([write_mostly, logged(100, 0)]),
+            read_policy,
+            ..config(2, 100, eager())
+        });
+        story.array.declare_dirty();
+        let shown = two_reads(&mut story, 50, 4);
+        assert_eq!(shown, [1, 1], "{read_policy:?}");
+        story.sync(SyncAction::Resync, None).expect("nothing runs");
+        let sources: Vec<_> = story.commands().iter().map(|read| read.slot).collect();
+        assert_eq!(sources, [Slot(1); 2], "{read_policy:?}");
+    }
 }
 
 #[test]

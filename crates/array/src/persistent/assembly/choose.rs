@@ -340,9 +340,12 @@ impl Chosen {
         }
     }
 
-    /// Re-adds members out of date if the options say so.
+    /// Re-adds members out of date if the options say so. Of several for one slot, one that the
+    /// bitmap knows comes first: a newer one may have been filled in part.
     fn take_stale(&mut self, view: &View, options: &AssembleOptions) {
-        for at in self.stale(view) {
+        let mut stale = self.stale(view);
+        stale.sort_by_key(|at| self.ranges_missed(view, *at).is_none());
+        for at in stale {
             let Some(slot) = view.claim(at).filter(|slot| self.holder(*slot).is_none()) else {
                 self.leave_out_stale(view, at);
                 continue;

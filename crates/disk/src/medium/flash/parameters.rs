@@ -190,12 +190,12 @@ impl Parameters {
     /// Checks the parameters; the error names the first invalid one.
     pub(super) fn check(&self, disk: &DiskParameters) -> Result<(), ParameterError> {
         self.check_chips()?;
+        check(
+            &self
+                .times()
+                .map(|(name, time)| (name, time < Nanos::SECOND, "must be below 1 s")),
+        )?;
         check(&[
-            (
-                "flash_read_us",
-                self.times().iter().all(|&time| time < Nanos::SECOND),
-                "and all other times of flash must be below 1 s",
-            ),
             (
                 "flash_commands_per_second",
                 self.command < Nanos::SECOND,
@@ -270,20 +270,20 @@ impl Parameters {
         ])
     }
 
-    /// All times of the chips, the drive and its link.
-    fn times(&self) -> [Nanos; 11] {
+    /// All times of the chips, the drive and its link, with their names in preset files.
+    fn times(&self) -> [(&'static str, Nanos); 11] {
         [
-            self.read,
-            self.read_step,
-            self.program,
-            self.erase,
-            self.suspend,
-            self.suspend_left,
-            self.read_overhead,
-            self.page_overhead,
-            self.link_command,
-            self.flush,
-            self.slc_program,
+            ("flash_read_us", self.read),
+            ("flash_read_step_us", self.read_step),
+            ("flash_program_us", self.program),
+            ("flash_erase_us", self.erase),
+            ("flash_suspend_us", self.suspend),
+            ("flash_suspend_left_us", self.suspend_left),
+            ("flash_read_overhead_us", self.read_overhead),
+            ("flash_page_overhead_us", self.page_overhead),
+            ("flash_link_command_us", self.link_command),
+            ("flash_flush_us", self.flush),
+            ("flash_slc_program_us", self.slc_program),
         ]
     }
 

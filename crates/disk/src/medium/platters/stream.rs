@@ -15,8 +15,8 @@
 //!    the arm keeps reading for a moment, so that a host with a short
 //!    turnaround can ask for the next piece.
 //! 4. *Visit budget*: however well a stream runs, it yields to the others
-//!    after a number of bytes; while more than a few commands wait, after
-//!    each single command: then the queue is worth more than the stream. What
+//!    after a number of bytes. The more commands wait, the fewer bytes it gets: the budget is
+//!    shared among them, down to a single command. What
 //!    lies within the budget's distance counts as the stream's, and so does
 //!    what lies within that distance of it:
 //!    a resync keeps several requests in flight, one behind the other, and
@@ -38,10 +38,9 @@ pub struct StreamPolicy {
     pub slack_limit: Nanos,
     /// The time that the arm stays for a follow-on read while others wait.
     pub follow_on_wait: Nanos,
-    /// The bytes served to one stream in a visit while others wait; `None` for no limit.
+    /// The bytes served to one stream in a visit while one other command waits; while more do,
+    /// these bytes are divided by their number. `None` for no limit.
     pub visit_budget: Option<Bytes>,
-    /// The number of waiting commands above which a visit is one command.
-    pub visit_queue_limit: usize,
 }
 
 impl StreamPolicy {
@@ -51,8 +50,7 @@ impl StreamPolicy {
     #[must_use]
     pub fn budget_left(&self, served: u64, waiting: usize) -> bool {
         match self.visit_budget {
-            Some(_) if waiting > self.visit_queue_limit => served == 0,
-            Some(budget) if waiting > 0 => served < budget.0,
+            Some(budget) if waiting > 0 => served == 0 || served < budget.0 / waiting as u64,
             _ => true,
         }
     }
@@ -64,7 +62,7 @@ mod tests {
     use raidlab_units::{Bytes, Nanos};
 
     #[test]
-    fn a_deep_queue_ends_a_visit() {
+    fn those_that_wait_share_the_budget_of_a_visit() {
         let mut policy = StreamPolicy {
             sequential_read_ahead: Bytes(0),
             random_read_ahead: Bytes(0),
@@ -72,13 +70,15 @@ mod tests {
             slack_limit: Nanos::ZERO,
             follow_on_wait: Nanos::ZERO,
             visit_budget: Some(Bytes(16 << 20)),
-            visit_queue_limit: 4,
         };
         assert!(policy.budget_left(u64::MAX, 0));
         assert!(policy.budget_left((16 << 20) - 1, 1));
         assert!(!policy.budget_left(16 << 20, 1));
-        assert!(policy.budget_left((16 << 20) - 1, 4));
-        assert!(policy.budget_left(0, 5) && !policy.budget_left(4096, 5));
+        assert!(policy.budget_left((4 << 20) - 1, 4));
+        assert!(!policy.budget_left(4 << 20, 4));
+        // A single command is served however many wait.
+        let crowd = 5 << 20;
+        assert!(policy.budget_left(0, crowd) && !policy.budget_left(4096, crowd));
         policy.visit_budget = None;
         assert!(policy.budget_left(u64::MAX, 32));
     }

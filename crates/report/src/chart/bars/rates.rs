@@ -203,6 +203,10 @@ fn scale_of(bars: &[Bar<'_>]) -> Option<Scale> {
         let own = &bar.own;
         if counts(&bar) {
             scale.high = scale.high.max(own.band.1);
+            // A logarithmic scale does not reach zero.
+            if own.band.0 > 0.0 {
+                scale.low = scale.low.min(own.band.0);
+            }
         }
         if let Some(value) = own.published {
             scale.high = scale.high.max(value);

@@ -1,7 +1,8 @@
 //! The meaning of an attempt's end: a command is done, is continued from where it stopped, or has
 //! failed, in the core's terms.
 
-use super::{Ended, Job, Transfer};
+use super::super::Member;
+use super::{Ended, Job, Place, Transfer};
 use raidlab_array::MemberError;
 use raidlab_array::mutation::{self, Mutation};
 use rustix::io::Errno;
@@ -54,6 +55,29 @@ pub(super) fn judge(job: &Job, result: Ended) -> Verdict {
         (Err(_), Transfer::Flush) if mutation::is(Mutation::DriverFlushErrorLost) => Verdict::Done,
         (Err(_), Transfer::Flush) => Verdict::Failed(MemberError::Gone),
         (Err(error), _) => Verdict::Failed(member_error(error)),
+    }
+}
+
+impl Place {
+    /// Notes the end of a command to the member. One that succeeds shows that the member is there:
+    /// an earlier one may have failed because the file system was full, say. The first reason stays, as
+    /// the array may have failed the member for it.
+    pub(super) fn note(&mut self, result: Result<(), MemberError>) {
+        self.is_gone &= result.is_err();
+        if result == Err(MemberError::Gone) {
+            self.is_gone = true;
+            self.lost.get_or_insert_with(|| "it is gone".to_owned());
+        }
+    }
+
+    /// Whether the member counts as gone. A file that was cut short or deleted does, although reads
+    /// of the rest succeed.
+    pub(super) fn is_lost(&self) -> bool {
+        let is_cut = match &self.member {
+            Some(Member::Storage(storage)) => storage.why_lost().is_some(),
+            _ => false,
+        };
+        self.hung || self.is_gone || is_cut
     }
 }
 

@@ -199,6 +199,20 @@ fn a_discard_that_cannot_be_is_none() {
     );
 }
 
+/// A file system that was full has room again: the array keeps a member that it cannot do without.
+#[test]
+fn who_answers_again_is_not_lost() {
+    let mut scene = scene([Err(Errno::NOSPC), Err(Errno::IO), Ok(512)].map(Some));
+    for (id, is_lost) in [(1, true), (2, true), (3, false)] {
+        let transfer = write(&[0; 512]);
+        scene.members.submit(zero(), CommandId(id), 0, 0, transfer);
+        let waited = scene.members.wait(None, &zero, &mut Vec::new());
+        waited.expect("works");
+        assert_eq!(scene.members.is_lost(0), is_lost, "{id}");
+    }
+    assert!(scene.members.why_lost(0).is_some(), "it once was");
+}
+
 #[test]
 fn a_member_that_only_asks_to_repeat_is_gone() {
     let script = std::iter::repeat_n(Err(Errno::AGAIN), 1000);

@@ -120,7 +120,8 @@ impl Opened {
             Ok(expected == *metadata.schema())
         };
         if !is_of(&columns)? {
-            // Until 30 November 2026 the files had 0 for what was not reported, as the store.
+            // Until 30 November 2026 the files had 0 for what was not reported, as the store; those of
+            // published figures a day longer.
             for column in &mut columns {
                 column.required |= table.may_be_unreported(&column.name);
             }

@@ -141,7 +141,7 @@ pub(super) fn select(table: &Table, columns: &[Column]) -> String {
             format!("unixepoch({name}) * 1000000")
         }
         Column { name, required, .. } if !required && table.may_be_unreported(name) => {
-            reported(name)
+            reported(table, name)
         }
         Column { name, .. } => name.clone(),
     });
@@ -169,12 +169,12 @@ pub(super) fn select(table: &Table, columns: &[Column]) -> String {
     )
 }
 
-/// The value of a rate or a latency, or NULL if it was not reported. A rate of 0 was reported
-/// where a job had time and did nothing ([`Measurement::did_nothing`]).
+/// The value of a rate or a latency, or NULL if it was not reported. A measurement's rate of 0 was
+/// reported where a job had time and did nothing ([`Measurement::did_nothing`]).
 ///
 /// [`Measurement::did_nothing`]: crate::Measurement::did_nothing
-fn reported(column: &str) -> String {
-    if !RATES.contains(&column) {
+fn reported(table: &Table, column: &str) -> String {
+    if table.table != "measurement" || !RATES.contains(&column) {
         return format!("nullif({column}, 0)");
     }
     let background = Operation::ALL.iter().filter(|op| op.is_background());

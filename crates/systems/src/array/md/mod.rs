@@ -233,6 +233,20 @@ impl MdSpec {
                 return self.refuse(format!("`{name}` must be whole KiB"));
             }
         }
+        // Zero in sysfs is refused by the kernel (drivers/md/md.c, `sync_min_store`).
+        for (name, speed) in [
+            ("sync_speed_min", self.sync_speed_min),
+            ("sync_speed_max", self.sync_speed_max),
+        ] {
+            if speed == Some(Bytes(0)) {
+                return self.refuse(format!("`{name}` must be at least 1 KiB"));
+            }
+        }
+        let fits =
+            |chunk: Bytes| chunk.0.is_power_of_two() && (4 << 10..=2 << 30).contains(&chunk.0);
+        if self.bitmap_chunk.is_some_and(|chunk| !fits(chunk)) {
+            return self.refuse("`bitmap_chunk` must be a power of two from 4 KiB to 2 GiB");
+        }
         Ok(())
     }
 }

@@ -169,6 +169,19 @@ fn numbers_that_the_kernel_does_not_take_are_refused() {
             assert!(said.ends_with(&bounds), "{said}");
         }
     }
+    for (setting, is_taken) in [
+        ("bitmap_chunk = '2k'", false),
+        ("bitmap_chunk = '3m'", false),
+        ("bitmap_chunk = '4k'", true),
+        ("bitmap_chunk = '2g'", true),
+        ("bitmap_chunk = '4g'", false),
+        ("sync_speed_min = '0'", false),
+        ("sync_speed_max = '0'", false),
+        ("sync_speed_max = '1k'", true),
+    ] {
+        let taken = checked(&format!("level = 'raid5'\n{setting}")).is_ok();
+        assert_eq!(taken, is_taken, "{setting}");
+    }
 }
 
 /// What makes a member be read last lies in its superblock, which is wiped before. With

@@ -46,6 +46,25 @@ fn a_member_that_the_newest_calls_failed_never_comes_back_as_current() {
 }
 
 #[test]
+fn who_lacks_little_is_taken_before_who_was_being_filled() {
+    let mut found: Vec<_> = (0..)
+        .zip([40, 20, 30])
+        .map(|(number, events)| candidate(Level::Raid1, 2, number, events))
+        .collect();
+    roles(&mut found[0], &[Role::Slot(0), FAULTY, FAULTY]);
+    roles(&mut found[2], &[Role::Slot(0), FAULTY, Role::Slot(1)]);
+    superblock(&mut found[2]).features.0 |= Features::RECOVERY_OFFSET;
+    bitmap(&mut found[0], 40, 15, &[3]);
+    let assembly = decide_with(&found, |options| options.stale = Stale::Rebuild).unwrap();
+    let missed = Admission::Ranges(vec![Span::new(192, 256)]);
+    let expected = [
+        ("a", Part::InSync(Slot(0))),
+        ("b", Part::Recovering(Slot(1), missed)),
+    ];
+    assert_eq!(parts(&assembly), expected);
+}
+
+#[test]
 fn split_brain_is_refused_and_named() {
     let mut found = set(Level::Raid1, &[40, 30]);
     roles(&mut found[0], &[Role::Slot(0), FAULTY]);
