@@ -156,6 +156,7 @@ mutations! {
     GatheredForceUnitAccessLost "gathered-fua-lost" "a write that is gathered with others loses its force-unit-access";
     CorrectionUnheld "correction-unheld" "writes go on where a read error is being corrected";
     DirtyCopiesBalanced "dirty-copies-balanced" "reads are balanced over copies that may differ";
+    DirtyShowsAnother "dirty-shows-another" "reads of copies that may differ follow another member than a resync copies";
     CopyWrittenUnrecorded "copy-written-unrecorded" "copies are written before the failure of another is recorded";
     DefinedInWork "defined-in-work" "what nobody has written is called defined by parity while it is in work";
     GivenUpCountsAsDone "given-up-counts-as-done" "what a resync that was given up has not copied counts as made to agree";

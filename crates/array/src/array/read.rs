@@ -232,7 +232,9 @@ impl Array {
     /// `raid1_sync_request`).
     pub(super) fn shown(&self, read: &Read) -> Option<Slot> {
         let views = self.members.views();
-        match self.is_mirror && self.recovery.config().threads.is_some() {
+        let is_as_md =
+            self.recovery.config().threads.is_some() || mutation::is(Mutation::DirtyShowsAnother);
+        match self.is_mirror && is_as_md {
             true => self.policy.choose_first(read, views),
             false => self.first_copy(read.start, read.preferred(views)),
         }

@@ -41,14 +41,23 @@ impl Seldom {
         let grows = random.percent(8);
         let room = options.chunk * between(random, 1, 4) + pick(random, &[0, 2, 8]);
         let forces = random.percent(8);
-        let read_policy = random.below(ReadPolicyKind::OWN.len() as u64) as usize;
+        // Half of the arrays have the policy that an array has unless somebody asks for another.
+        let policies = ReadPolicyKind::OWN;
+        let usual = policies
+            .iter()
+            .position(|own| *own == ReadPolicyKind::MD_6_9);
+        let drawn = random.below(2 * policies.len() as u64) as usize;
+        let read_policy = match drawn < policies.len() {
+            true => Some(drawn),
+            false => usual,
+        };
         Self {
             write_mostly: write_mostly.filter(|_| has_copies).unwrap_or(0),
             bitmap_in_file: in_file && options.bitmap_chunk.is_some(),
             two_pages: two_pages && options.level == Level::Raid1,
             room: (grows && !is_bare).then_some(room),
             forces: forces && !is_bare,
-            read_policy: has_copies.then_some(read_policy),
+            read_policy: read_policy.filter(|_| has_copies),
         }
     }
 
