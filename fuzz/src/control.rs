@@ -14,7 +14,7 @@ impl Controlled for Nothing {
         let again: ControlRequest = serde_json::from_slice(&line).expect("our own words");
         assert_eq!(again, request);
         match request {
-            ControlRequest::Status => ControlResponse::Status {
+            ControlRequest::Status {} => ControlResponse::Status {
                 status: Box::<StatusReport>::default(),
             },
             ControlRequest::Fail { device } => ControlResponse::Refused { error: device },

@@ -115,6 +115,10 @@ fn of_array(facts: &mut Facts, experiment: &Experiment) {
     }
 }
 
+/// The bytes that a modelled solid-state disk maps and writes together: a write of a part reads
+/// the rest, as on a platter with sectors of 4 KiB.
+const FLASH_UNIT: u64 = 4096;
+
 fn of_members(facts: &mut Facts, plan: &Plan, experiment: &Experiment) {
     let disks = plan.presets.iter().zip(&plan.parameters).enumerate();
     for (slot, (preset, parameters)) in disks {
@@ -140,8 +144,11 @@ fn of_members(facts: &mut Facts, plan: &Plan, experiment: &Experiment) {
         let bus = region.and_then(|region| region.bus.as_ref());
         let channel = bus.map(|bus| bus.name.clone());
         let channel = channel.or_else(|| shared(|region| &region.channel).cloned());
-        let physical =
-            (parameters.physical_sectors() > 1).then(|| parameters.physical_sector.0.to_string());
+        let unit = match parameters.state() {
+            Some(_) => FLASH_UNIT,
+            None => parameters.physical_sector.0,
+        };
+        let physical = (unit > SECTOR_BYTES).then(|| unit.to_string());
         let fit = preset.set_beside(&experiment.fit);
         let fitted = preset
             .is_fitted(fit)

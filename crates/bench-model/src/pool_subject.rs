@@ -4,7 +4,9 @@ use raidlab_array::{
     AdminError, CommandId, MemberError, Outputs, Request, Slot, SyncKind, SyncProgress,
 };
 use raidlab_lab::{Zfs, ZfsChecksum, ZfsCompression, ZfsRelease};
-use raidlab_sim::{ArrayKind, ArrayPaths, Checksum, Compression, PoolPaths, Subject, SubjectError};
+use raidlab_sim::{
+    ArrayKind, ArrayPaths, Checksum, Compression, Gait, PoolPaths, Subject, SubjectError,
+};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_zfs::Pool;
 
@@ -127,6 +129,13 @@ impl Subject for PoolSubject {
 
     fn longest_sync_leap(&self) -> Nanos {
         Nanos::from_secs(3600)
+    }
+
+    fn sync_gait(&self) -> Gait {
+        // A turn of the resilver takes a transaction group, which is closed after five seconds. Ten
+        // seconds of scattered blocks differ from the next ten by a tenth, so one sample does
+        // not tell the pace of a whole resilver.
+        Gait::Rhythmic(Nanos::from_secs(5))
     }
 
     fn job_begins(&mut self) {

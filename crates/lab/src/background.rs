@@ -325,7 +325,21 @@ impl Background {
     }
 }
 
+/// The most that a period which has not ended can say that it has done: 100 is the end.
+const UNFINISHED_PERCENT: f64 = 99.99;
+
 impl Period {
+    /// How far the work was at its end, or at the last look. A resilver that has
+    /// more blocks than were counted when it began is at 100 percent before it has ended.
+    fn percent_at_end(&self) -> Option<f64> {
+        let percent = self.percent[1]?;
+        Some(if self.is_finished {
+            percent
+        } else {
+            percent.min(UNFINISHED_PERCENT)
+        })
+    }
+
     /// The row of a period. `which`: which one of its kind it is; `now`: the time of the last look.
     fn row(&self, which: String, now: Nanos, experiment: &Experiment, bench: &str) -> Measurement {
         let end = self.to.unwrap_or(Edge {
@@ -353,7 +367,7 @@ impl Period {
             array_state_start: self.letters[0].clone(),
             array_state_end: self.letters[1].clone(),
             sync_percent_start: self.percent[0],
-            sync_percent_end: self.percent[1],
+            sync_percent_end: self.percent_at_end(),
             leaped_percent: share(self.leaped[1].saturating_sub(self.leaped[0]), took),
             ..template(experiment, bench)
         }

@@ -196,6 +196,19 @@ fn purposes(one: &ExplainedJob) -> String {
     format!("\n  percent of what they did: {}\n", shares.join(", "))
 }
 
+/// The names that stand for several locks: RAID 5's eight, and one of each disk.
+const SEVERAL_LOCKS: [&str; 3] = ["hash_locks", "scheduler", "vq_lock"];
+
+/// The share of the time for which a lock was held, in words. For several locks it is a sum, which
+/// may be more than all of the time.
+fn held(name: &str, share: f64) -> String {
+    let together = match SEVERAL_LOCKS.contains(&name) {
+        true => " by all of them together",
+        false => "",
+    };
+    format!("held {:.0} % of the time{together}", 100.0 * share)
+}
+
 /// The uses of the cores, in lines; nothing where no processor is modelled.
 fn processor(one: &ExplainedJob) -> String {
     let Some(busy) = one.number("cpu.busy_percent") else {
@@ -219,10 +232,10 @@ fn processor(one: &ExplainedJob) -> String {
         let part = |what: &str| of(&format!("lock.{name}.{what}"));
         let _ = writeln!(
             text,
-            "  {name}: {passes} passes, {:.0} % found it taken, held {:.0} % of the time, \
+            "  {name}: {passes} passes, {:.0} % found it taken, {}, \
              {:.2} us of spinning for a pass",
             100.0 * part("contended") / passes.max(1.0),
-            100.0 * part("hold_ns") / runtime,
+            held(name, part("hold_ns") / runtime),
             part("wait_ns") / passes.max(1.0) / 1e3,
         );
     }
@@ -231,7 +244,7 @@ fn processor(one: &ExplainedJob) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::bar;
+    use super::{bar, held};
 
     #[test]
     fn bars_are_as_long_as_shares() {
@@ -242,5 +255,12 @@ mod tests {
         assert_eq!(bar(0.28, 20, true), "######");
         assert_eq!(bar(0.9, 0, false), "");
         assert_eq!(bar(f64::NAN, 20, false), "");
+    }
+
+    #[test]
+    fn locks_of_one_name_are_held_together() {
+        assert_eq!(held("device_lock", 0.41), "held 41 % of the time");
+        let several = "held 246 % of the time by all of them together";
+        assert_eq!(held("scheduler", 2.46), several);
     }
 }

@@ -360,7 +360,7 @@ fn parameters(set: &str, outcome: &FitOutcome) -> String {
     for (name, value) in &outcome.parameters {
         let _ = writeln!(
             text,
-            "{name} = {{ value = {value:?}, source = \"raidlab fit\" }}"
+            "{name} = {{ value = {value:?}, basis = \"fitted\", source = \"raidlab fit\" }}"
         );
     }
     if !outcome.at_ends.is_empty() {

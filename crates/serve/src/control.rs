@@ -35,7 +35,7 @@ pub const MAXIMUM_LINE_BYTES: usize = 1 << 20;
 #[serde(tag = "verb", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ControlRequest {
     /// Return the status of the array.
-    Status,
+    Status {},
     /// Mark a device faulty.
     Fail {
         /// The device's path, or the number of its handle.
@@ -73,15 +73,15 @@ pub enum ControlRequest {
         with: Option<String>,
     },
     /// Compare copies or parity everywhere, and change nothing.
-    Check,
+    Check {},
     /// Compare copies or parity everywhere, and correct differences.
-    Repair,
+    Repair {},
     /// End the sync that runs.
-    Idle,
+    Idle {},
     /// Make the array read-only: it takes no more writes.
-    ReadOnly,
+    ReadOnly {},
     /// Make a read-only array writable again.
-    ReadWrite,
+    ReadWrite {},
     /// Throttle syncs, in KiB/s for each member.
     Speed {
         /// The rate in KiB/s that a sync may have even while clients work.
@@ -90,9 +90,9 @@ pub enum ControlRequest {
         maximum: u64,
     },
     /// Stop the array cleanly and end the server.
-    Stop,
+    Stop {},
     /// Send events from now on.
-    Events,
+    Events {},
 }
 
 /// The answer to a request, or an event.

@@ -270,7 +270,7 @@ impl Machine {
             if self.sync().is_none() || self.now + worth >= end {
                 return Ok(());
             }
-            self.run_until(self.now + sample / 4, watch)?;
+            self.run_sample(sample / 4, watch)?;
             let Some(before) = self.sync() else {
                 return Ok(());
             };
@@ -321,11 +321,11 @@ impl Machine {
         }
     }
 
-    /// Runs for `time` and returns the sync's positions, from its begin on.
+    /// Runs for `time`, or until the sync has ended, and returns its positions, from the begin on.
     fn run_sample(&mut self, time: Nanos, watch: &mut Watch<'_>) -> Result<Vec<Sectors>, SimError> {
         let end = self.now + time;
         let mut positions: Vec<_> = self.sync().map(|sync| sync.position).into_iter().collect();
-        while self.now < end {
+        while self.now < end && self.sync().is_some() {
             self.run_until(end.min(self.now + LOOK), watch)?;
             positions.extend(self.sync().map(|sync| sync.position));
         }

@@ -51,6 +51,7 @@ pub struct PersistentSubject {
     data_offset: Sectors,
     /// The number of sectors of a member that are used.
     used: Sectors,
+    has_bitmap: bool,
 }
 
 impl PersistentSubject {
@@ -65,7 +66,12 @@ impl PersistentSubject {
         data_offset: Sectors,
         used: Sectors,
     ) -> Self {
-        let ArrayStatus { level, layout, .. } = array.status();
+        let ArrayStatus {
+            level,
+            layout,
+            bitmap_chunks,
+            ..
+        } = array.status();
         let (handles, members): (Vec<_>, Vec<_>) = members.into_iter().unzip();
         Self {
             array,
@@ -79,6 +85,7 @@ impl PersistentSubject {
             level,
             data_offset,
             used,
+            has_bitmap: bitmap_chunks.is_some(),
         }
     }
 
@@ -327,6 +334,10 @@ impl Subject for PersistentSubject {
         match self.level {
             // Linear's members come one after the other.
             Level::Linear => NEVER,
+            // Only streams are sampled by this. The stripe cache grows for some seconds before they
+            // have their pace, and a bitmap needs pages that it did not need before its daemon
+            // had passed twice.
+            _ if self.level.parity_count() > 0 || self.has_bitmap => Nanos::from_secs(10),
             _ => Nanos::from_secs(1),
         }
     }

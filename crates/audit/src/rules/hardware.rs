@@ -51,14 +51,19 @@ fn processor_bound(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> O
             ruling.row(Warning, row, text);
         }
     }
+    // The time is that of all clones (`numjobs`) together, of which a stream may have several.
     let streams = f64::from(row.streams.max(1));
+    let clones = case.number(row, fact::FIO_JOBS).unwrap_or(streams);
+    let processes = clones.max(streams);
     let used = ruling.need(row.cpu_percent, "the job's processor time")?;
+    // The model bills interrupts apart, which come to the cores that sent the commands.
+    let used = used + case.number(row, fact::CPU_INTERRUPT_PERCENT).unwrap_or(0.0);
     ruling.judged();
-    if used / streams > 90.0 {
+    if used / processes > 90.0 {
         ruling.row(
             Warning,
             row,
-            format!("{used:.0} % of a processor, {streams:.0} streams"),
+            format!("{used:.0} % of a processor, {processes:.0} processes"),
         );
     }
     Some(())

@@ -158,6 +158,8 @@ fn machine() -> Vec<Pair> {
             ..row(Read)
         }])
     };
+    let clones = |count: &str| processor(221.0).fact(fact::FIO_JOBS, count);
+    let interrupted = |percent: &str| processor(71.0).fact(fact::CPU_INTERRUPT_PERCENT, percent);
     let governor = |name: &str| Lab::of([row(Read)]).fact(fact::CPU_GOVERNOR, name);
     let flash = |last: f64| {
         let rates: Vec<f64> = (0..60).map(|i| if i < 20 { 500e6 } else { last }).collect();
@@ -208,6 +210,8 @@ fn machine() -> Vec<Pair> {
     let charged = |bench: &str| flash_array(bench).fact(fact::CPU_PRESET, "desktop-2015");
     vec![
         pair("H7", Warning, processor(99.0), processor(20.0)),
+        pair("H7", Warning, clones("2"), clones("8")),
+        pair("H7", Warning, interrupted("25"), interrupted("5")),
         pair("H7", Note, governor("powersave"), governor("performance")),
         pair("H8", Warning, flash(60e6), flash(480e6)),
         pair("H8", Note, hot("80"), hot("50")),

@@ -165,6 +165,13 @@ fn a_suite_says_where_a_partition_begins() {
     assert_eq!(of("disk.disk0.start_sector"), Some("63"));
     assert_eq!(of("disk.disk1.start_sector"), Some("0"));
     assert_eq!(of("disk.disk0.physical_sector_bytes"), Some("4096"));
+    let all = experiments(r#"{ disk = "pm9a3", first_sector = 63 }, "pm9a3""#);
+    let plan = Plan::new(&all[0], &Files::default()).expect("a plan");
+    let facts = crate::facts::of_subject(&plan, &all[0]);
+    let is_unit = |fact: &&raidlab_store::Observation| {
+        fact.name == "disk.disk0.physical_sector_bytes" && fact.value == "4096"
+    };
+    assert_eq!(facts.iter().filter(is_unit).count(), 1);
 }
 
 #[test]

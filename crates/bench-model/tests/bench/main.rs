@@ -10,5 +10,6 @@ mod processor;
 mod re_add;
 mod rebuild_time;
 mod rows;
+mod stream_leaps;
 mod waits;
 mod zfs_leaps;

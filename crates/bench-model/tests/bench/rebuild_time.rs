@@ -42,8 +42,8 @@ at_most = "24h"
 "#;
 
 #[derive(Default)]
-struct Kept {
-    rows: Vec<Measurement>,
+pub(crate) struct Kept {
+    pub(crate) rows: Vec<Measurement>,
     events: Vec<EventRecord>,
 }
 
@@ -67,7 +67,7 @@ fn run(steps: &str) -> Kept {
 }
 
 /// What a suite gives without these parts of the model.
-fn run_suite_without(text: &str, without: &[&str]) -> Kept {
+pub(crate) fn run_suite_without(text: &str, without: &[&str]) -> Kept {
     let suite = Suite::parse("rebuild.toml", text, Path::new("")).expect("a suite");
     let choices = Choices {
         fits: vec!["strict".to_owned()],

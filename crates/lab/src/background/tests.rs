@@ -90,6 +90,18 @@ fn a_recovery_by_a_bitmap_has_its_time_and_no_rate() {
     assert_eq!(recovery("re-add", "gmirror"), (10, MEMBER.0));
 }
 
+/// A resilver whose total was counted before the last blocks were written counts to 100 percent and
+/// goes on: its row looked like that of one that had ended.
+#[test]
+fn what_goes_on_at_100_percent_is_unfinished() {
+    let rows = rows_of([
+        look(0.0, "[U_]", Some((Recovery, 0.0))),
+        look(30.0, "[U_]", Some((Recovery, 100.0))),
+    ]);
+    let recovery = rows.iter().find(|row| row.op == Recovery).expect("one");
+    assert!(recovery.is_unfinished(), "{:?}", recovery.sync_percent_end);
+}
+
 #[test]
 fn a_rebuild_has_its_time_its_rate_and_the_time_degraded() {
     let looks = [

@@ -183,7 +183,7 @@ fn refused(error: ClientError) -> Failure {
 /// # Errors
 /// When the connection breaks.
 pub fn status(client: &mut ControlClient) -> Result<StatusReport, Failure> {
-    match client.ask(&ControlRequest::Status).map_err(refused)? {
+    match client.ask(&ControlRequest::Status {}).map_err(refused)? {
         ControlResponse::Status { status } => Ok(*status),
         _ => Err(Failure::words(Kind::Run, "the server gave no status")),
     }
@@ -235,13 +235,13 @@ fn shown(request: &ControlRequest) -> String {
         Request::Add { path, .. } => format!("--add {path}"),
         Request::ReAdd { path } => format!("--re-add {path}"),
         Request::Replace { device, .. } => format!("--replace {device}"),
-        Request::ReadOnly => "--readonly".to_owned(),
-        Request::ReadWrite => "--readwrite".to_owned(),
+        Request::ReadOnly {} => "--readonly".to_owned(),
+        Request::ReadWrite {} => "--readwrite".to_owned(),
         Request::Speed { minimum, maximum } => format!("--sync-speed {minimum} {maximum}"),
-        Request::Check => "--action check".to_owned(),
-        Request::Repair => "--action repair".to_owned(),
-        Request::Idle => "--action idle".to_owned(),
-        Request::Status | Request::Stop | Request::Events => String::new(),
+        Request::Check {} => "--action check".to_owned(),
+        Request::Repair {} => "--action repair".to_owned(),
+        Request::Idle {} => "--action idle".to_owned(),
+        Request::Status {} | Request::Stop {} | Request::Events {} => String::new(),
     }
 }
 
@@ -249,7 +249,7 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
     let mut requests = Vec::new();
     // A read-only array takes none of the others.
     if arguments.readwrite {
-        requests.push(ControlRequest::ReadWrite);
+        requests.push(ControlRequest::ReadWrite {});
     }
     for word in &arguments.fail {
         let device = known(word)?;
@@ -297,12 +297,12 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
         });
     }
     requests.extend(arguments.action.map(|action| match action {
-        Action::Check => ControlRequest::Check,
-        Action::Repair => ControlRequest::Repair,
-        Action::Idle => ControlRequest::Idle,
+        Action::Check => ControlRequest::Check {},
+        Action::Repair => ControlRequest::Repair {},
+        Action::Idle => ControlRequest::Idle {},
     }));
     if arguments.readonly {
-        requests.push(ControlRequest::ReadOnly);
+        requests.push(ControlRequest::ReadOnly {});
     }
     Ok(requests)
 }
@@ -389,7 +389,7 @@ pub fn wait(arguments: &WaitArguments) -> Result<(), Failure> {
 /// When it is not served.
 pub fn stop(arguments: &StopArguments) -> Result<(), Failure> {
     let mut client = arguments.which.connect()?;
-    client.ask(&ControlRequest::Stop).map_err(refused)?;
+    client.ask(&ControlRequest::Stop {}).map_err(refused)?;
     // The socket goes when the server ends.
     let path = arguments.which.path()?;
     while ControlClient::connect(&path).is_ok() {

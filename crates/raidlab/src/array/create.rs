@@ -395,10 +395,9 @@ fn words(
 ) -> String {
     let mut text = String::new();
     let layout = spec.layout.unwrap_or(Layout::default_of(spec.level));
-    let shown = layout.to_string();
     let _ = write!(text, "{} `{}`", spec.level, spec.name);
-    if !shown.is_empty() {
-        let _ = write!(text, ", layout {shown}");
+    if layout != Layout::None {
+        let _ = write!(text, ", layout {layout}");
     }
     let _ = writeln!(
         text,

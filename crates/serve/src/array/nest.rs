@@ -348,7 +348,10 @@ struct InnerControl {
 
 impl Controlled for InnerControl {
     fn control(&self, request: ControlRequest) -> ControlResponse {
-        let ends_service = matches!(request, ControlRequest::Stop | ControlRequest::ReadOnly);
+        let ends_service = matches!(
+            request,
+            ControlRequest::Stop {} | ControlRequest::ReadOnly {}
+        );
         if ends_service
             && let Some(nest) = self.nest.upgrade()
             && nest.is_in_use(&self.name)

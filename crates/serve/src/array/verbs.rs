@@ -14,10 +14,10 @@ use crate::control::{
 };
 use crate::member::{Identity, Member, MemberFile, OpenOptions};
 use raidlab_array::{
-    AdminError, ArrayStatus, DeviceStatus, NewDevice, Outputs, PersistentArray, Slot, SyncKind,
-    VerbError,
+    AdminError, ArrayStatus, DeviceStatus, Layout, NewDevice, Outputs, PersistentArray, Slot,
+    SyncKind, VerbError,
 };
-use raidlab_metadata::detail;
+use raidlab_metadata::{Uuid, detail};
 use raidlab_units::{Nanos, in_one_line, visible_path};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -71,7 +71,7 @@ impl ArrayExport {
 
     fn carry_out(&self, request: ControlRequest) -> Result<ControlResponse, Refusal> {
         match request {
-            ControlRequest::Status => {
+            ControlRequest::Status {} => {
                 let status = Box::new(self.status()?);
                 return Ok(ControlResponse::Status { status });
             }
@@ -92,17 +92,17 @@ impl ArrayExport {
                 let with = with.map(|with| self.find(&with)).transpose()?;
                 self.on_core(move |array, now, out| array.replace(now, handle, with, out))?;
             }
-            ControlRequest::Check => {
+            ControlRequest::Check {} => {
                 self.on_core(|array, now, out| array.check(now, out))?;
             }
-            ControlRequest::Repair => {
+            ControlRequest::Repair {} => {
                 self.on_core(|array, now, out| array.repair(now, out))?;
             }
-            ControlRequest::Idle => self.end_sync()?,
-            ControlRequest::ReadOnly => {
+            ControlRequest::Idle {} => self.end_sync()?,
+            ControlRequest::ReadOnly {} => {
                 self.on_core(|array, now, out| array.read_only(now, out))?;
             }
-            ControlRequest::ReadWrite => {
+            ControlRequest::ReadWrite {} => {
                 self.on_core(|array, now, out| array.read_write(now, out))?;
             }
             ControlRequest::Speed { minimum, maximum } => {
@@ -117,14 +117,14 @@ impl ArrayExport {
                     Ok(())
                 })?;
             }
-            ControlRequest::Stop => {
+            ControlRequest::Stop {} => {
                 self.stop();
                 // The answer comes after the end; a server that dies before sends none.
                 let _stopped = self.wait_until_stopped(Duration::MAX);
                 let cleanly = self.stopped_cleanly();
                 cleanly.map_err(|error| in_one_line(&error))?;
             }
-            ControlRequest::Events => {}
+            ControlRequest::Events {} => {}
         }
         Ok(ControlResponse::Done)
     }
@@ -232,10 +232,31 @@ impl ArrayExport {
             write_mostly: false,
             uuid: random_uuid().map_err(|error| in_one_line(&error))?,
         };
-        self.on_array(move |owner, now| {
-            let added = owner.add(now, &file, new, &found).map(drop);
+        let (device, uuid) = (file.clone(), new.uuid);
+        let handle = self.on_array(move |owner, now| {
+            let added = owner.add(now, &file, new, &found);
             added.map_err(|error| format!("{name}: {}", in_one_line(&error)))
-        })
+        })?;
+        self.wait_for_superblock(&device, uuid, handle);
+        Ok(())
+    }
+
+    /// Waits until a device that was added says so itself, as after mdadm's `--add`: a server that
+    /// is killed behind the answer would know nothing of it. It ends, too, if the device fails.
+    fn wait_for_superblock(&self, device: &Member, uuid: Uuid, handle: Slot) {
+        let until = Instant::now() + REMOVAL_PATIENCE;
+        let is_written = || {
+            let found = read_candidate(device);
+            found.is_ok_and(|found| found.metadata.superblock.device_uuid == uuid)
+        };
+        let is_in_use = || {
+            let status = self.status();
+            let mut devices = status.into_iter().flat_map(|status| status.devices);
+            devices.any(|it| it.number == u32::from(handle.0) && it.state != "faulty")
+        };
+        while !is_written() && is_in_use() && Instant::now() < until {
+            std::thread::sleep(REMOVAL_PAUSE);
+        }
     }
 
     fn re_add(&self, path: &str) -> Result<(), Refusal> {
@@ -330,7 +351,10 @@ fn report(status: &ArrayStatus) -> StatusReport {
         name: status.name.clone(),
         uuid: detail::uuid(status.uuid),
         level: status.level.to_string(),
-        layout: status.layout.to_string(),
+        layout: match status.layout {
+            Layout::None => String::new(),
+            layout => layout.to_string(),
+        },
         chunk_bytes: status.chunk.to_bytes().0,
         size_bytes: status.size.to_bytes().0,
         state: status.state.to_string(),

@@ -1,6 +1,7 @@
 //! The client's side of the control socket.
 
 use super::lines::{Line, read_line};
+use super::server::MAXIMUM_CONNECTIONS;
 use super::{ControlRequest, ControlResponse, EventReport};
 use raidlab_units::visible_path;
 use rustix::net::sockopt::socket_peercred;
@@ -24,7 +25,11 @@ pub enum ClientError {
     #[error("speaking to the array's server")]
     Io(#[from] io::Error),
     /// The server closed the connection.
-    #[error("the array's server has closed the connection")]
+    #[error(
+        "the array's server has closed the connection: it has ended, or it speaks to \
+         {most} others at its control socket already",
+        most = MAXIMUM_CONNECTIONS
+    )]
     Closed,
     /// An answer that no server of this version sends.
     #[error("an answer that cannot be understood")]
@@ -69,7 +74,7 @@ impl ControlClient {
     pub fn ask(&mut self, request: &ControlRequest) -> Result<ControlResponse, ClientError> {
         let mut line = serde_json::to_vec(request).map_err(ClientError::Answer)?;
         line.push(b'\n');
-        self.reader.get_mut().write_all(&line)?;
+        self.reader.get_mut().write_all(&line).map_err(broken)?;
         match self.next()? {
             ControlResponse::Refused { error } => Err(ClientError::Refused(error)),
             response => Ok(response),
@@ -81,7 +86,7 @@ impl ControlClient {
     /// # Errors
     /// As [`Self::ask`].
     pub fn watch(&mut self) -> Result<(), ClientError> {
-        self.ask(&ControlRequest::Events).map(drop)
+        self.ask(&ControlRequest::Events {}).map(drop)
     }
 
     /// Waits for the next event.
@@ -97,9 +102,18 @@ impl ControlClient {
     }
 
     fn next(&mut self) -> Result<ControlResponse, ClientError> {
-        match read_line(&mut self.reader)? {
+        match read_line(&mut self.reader).map_err(broken)? {
             Line::Whole(line) => serde_json::from_slice(&line).map_err(ClientError::Answer),
             Line::TooLong | Line::End => Err(ClientError::Closed),
         }
+    }
+}
+
+/// The error of a connection that broke. A server that speaks to too many others closes at once, so
+/// a write fails, or what was written is never read.
+fn broken(error: io::Error) -> ClientError {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => ClientError::Closed,
+        _ => ClientError::Io(error),
     }
 }

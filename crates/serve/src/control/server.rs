@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// The most connections at a time; further ones are closed at once.
-const MAXIMUM_CONNECTIONS: usize = 32;
+pub(super) const MAXIMUM_CONNECTIONS: usize = 32;
 /// The most events that may wait for a subscriber; one that falls further behind is dropped.
 const WAITING_EVENTS: usize = 4096;
 /// The interval at which a connection that carries events checks whether its client has gone.
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// An array, or its like, that a control socket controls.
 pub trait Controlled: Send + Sync {
-    /// Carries a request out. [`ControlRequest::Events`] is never passed.
+    /// Carries a request out. [`ControlRequest::Events {}`] is never passed.
     fn control(&self, request: ControlRequest) -> ControlResponse;
 
     /// Returns the publisher whose events clients may ask for.
@@ -338,7 +338,7 @@ pub fn converse(
             }
         };
         let response = match serde_json::from_slice(&line) {
-            Ok(ControlRequest::Events) => return Ok(true),
+            Ok(ControlRequest::Events {}) => return Ok(true),
             Ok(request) => controlled.control(request),
             Err(error) => ControlResponse::Refused {
                 error: format!("not a request: {error}"),

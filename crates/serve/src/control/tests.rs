@@ -18,7 +18,7 @@ struct Recorder {
 impl Controlled for Recorder {
     fn control(&self, request: ControlRequest) -> ControlResponse {
         let response = match &request {
-            ControlRequest::Status => ControlResponse::Status {
+            ControlRequest::Status {} => ControlResponse::Status {
                 status: Box::new(StatusReport {
                     name: "here:data".to_owned(),
                     ..StatusReport::default()
@@ -82,7 +82,7 @@ fn clients_that_went_away_leave_no_descriptor() {
         loop {
             let mut client = ControlClient::connect(&path).expect("a client");
             // The places of those before may still be on their way back.
-            if client.ask(&ControlRequest::Idle).is_ok() {
+            if client.ask(&ControlRequest::Idle {}).is_ok() {
                 break;
             }
         }
@@ -104,7 +104,7 @@ fn clients_that_went_away_leave_no_descriptor() {
 #[test]
 fn words_are_as_they_are_documented() {
     let cases = [
-        (r#"{"verb":"status"}"#, ControlRequest::Status),
+        (r#"{"verb":"status"}"#, ControlRequest::Status {}),
         (
             r#"{"verb":"fail","device":"3"}"#,
             ControlRequest::Fail {
@@ -117,7 +117,7 @@ fn words_are_as_they_are_documented() {
                 path: "/a".to_owned(),
             },
         ),
-        (r#"{"verb":"read-only"}"#, ControlRequest::ReadOnly),
+        (r#"{"verb":"read-only"}"#, ControlRequest::ReadOnly {}),
         (
             r#"{"verb":"speed","minimum":1000,"maximum":200000}"#,
             ControlRequest::Speed {
@@ -134,18 +134,18 @@ fn words_are_as_they_are_documented() {
 
 #[test]
 fn a_bad_message_is_refused_and_the_conversation_goes_on() {
-    let input = b"{\"verb\":\"dance\"}\nnot json\n\n{\"verb\":\"fail\",\"device\":\"1\",\"hard\":true}\n\xff\n{\"verb\":\"check\"}\n";
+    let input = b"{\"verb\":\"dance\"}\nnot json\n\n{\"verb\":\"fail\",\"device\":\"1\",\"hard\":true}\n{\"verb\":\"stop\",\"dry_run\":true}\n\xff\n{\"verb\":\"check\"}\n";
     let (output, events, asked) = talk(input);
-    assert_eq!(asked, [ControlRequest::Check]);
+    assert_eq!(asked, [ControlRequest::Check {}]);
     assert!(!events);
     let answers: Vec<ControlResponse> = output
         .lines()
         .map(|line| serde_json::from_str(line).expect("an answer"))
         .collect();
-    assert_eq!(answers.len(), 6);
+    assert_eq!(answers.len(), 7);
     let refused = |answer: &ControlResponse| matches!(answer, ControlResponse::Refused { .. });
-    assert!(answers[..5].iter().all(refused), "{answers:?}");
-    assert_eq!(answers[5], ControlResponse::Done);
+    assert!(answers[..6].iter().all(refused), "{answers:?}");
+    assert_eq!(answers[6], ControlResponse::Done);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_client_asks_and_watches() {
 
     let mut client = ControlClient::connect(&path).expect("connects");
     assert_eq!(
-        client.ask(&ControlRequest::Check).expect("done"),
+        client.ask(&ControlRequest::Check {}).expect("done"),
         ControlResponse::Done
     );
     let fail = ControlRequest::Fail {
@@ -234,7 +234,7 @@ fn what_a_killed_server_left_is_replaced() {
     let recorder: Arc<Recorder> = Arc::default();
     let server = ControlServer::start(&path, recorder).expect("listens");
     let mut client = ControlClient::connect(server.path()).expect("connects");
-    let status = client.ask(&ControlRequest::Status).expect("answers");
+    let status = client.ask(&ControlRequest::Status {}).expect("answers");
     assert!(matches!(status, ControlResponse::Status { status } if status.name == "here:data"));
 }
 
@@ -316,10 +316,31 @@ fn an_answer_under_way_goes_out_before_the_server_goes() {
     let server = ControlServer::start(&path, Arc::new(slow)).expect("listening");
     let mut client = ControlClient::connect(&path).expect("connected");
     let idle = ControlClient::connect(&path).expect("connected");
-    let answer = std::thread::spawn(move || client.ask(&ControlRequest::Stop));
+    let answer = std::thread::spawn(move || client.ask(&ControlRequest::Stop {}));
     was_asked.recv().expect("asked");
     drop(server);
     let answer = answer.join().expect("no panic").expect("an answer");
     assert_eq!(answer, ControlResponse::Done);
     drop(idle);
+}
+
+#[test]
+fn a_client_that_is_one_too_many_is_told_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("control");
+    let server = ControlServer::start(&path, Arc::new(Recorder::default())).expect("listening");
+    let others: Vec<_> = (0..32)
+        .map(|_| {
+            let mut client = ControlClient::connect(&path).expect("connected");
+            client.ask(&ControlRequest::Check {}).expect("an answer");
+            client
+        })
+        .collect();
+    let mut client = ControlClient::connect(&path).expect("connected");
+    let refused = client
+        .ask(&ControlRequest::Stop {})
+        .expect_err("one too many");
+    assert!(matches!(refused, ClientError::Closed), "{refused:?}");
+    assert!(refused.to_string().contains("32 others"), "{refused}");
+    drop((others, server));
 }

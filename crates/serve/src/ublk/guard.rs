@@ -69,12 +69,15 @@ struct Guard<D> {
 
 impl<D: Guarded> Guard<D> {
     fn control(&self, request: ControlRequest) -> ControlResponse {
-        let ends_service = matches!(request, ControlRequest::Stop | ControlRequest::ReadOnly);
+        let ends_service = matches!(
+            request,
+            ControlRequest::Stop {} | ControlRequest::ReadOnly {}
+        );
         if ends_service && self.device.is_in_use() {
             let error = format!("{} is mounted or otherwise in use", self.device.name());
             return ControlResponse::Refused { error };
         }
-        if request == ControlRequest::Stop
+        if matches!(request, ControlRequest::Stop {})
             && let Err(error) = self.device.end()
         {
             return ControlResponse::Refused { error };
@@ -147,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_device_goes_before_the_array_stops() {
-        let (answers, lines) = said(false, true, &[ControlRequest::Stop]);
+        let (answers, lines) = said(false, true, &[ControlRequest::Stop {}]);
         assert_eq!(answers, ["Done"]);
         assert_eq!(lines, ["end", "Stop"]);
     }
@@ -155,9 +158,9 @@ mod tests {
     #[test]
     fn a_mounted_device_keeps_its_array() {
         let requests = [
-            ControlRequest::Stop,
-            ControlRequest::ReadOnly,
-            ControlRequest::Check,
+            ControlRequest::Stop {},
+            ControlRequest::ReadOnly {},
+            ControlRequest::Check {},
         ];
         let (answers, lines) = said(true, true, &requests);
         let refused = "/dev/ublkb3 is mounted or otherwise in use";
@@ -167,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_device_that_does_not_end_keeps_its_array() {
-        let (answers, lines) = said(false, false, &[ControlRequest::Stop]);
+        let (answers, lines) = said(false, false, &[ControlRequest::Stop {}]);
         assert_eq!(answers, ["slow"]);
         assert_eq!(lines, ["end"]);
     }

@@ -148,6 +148,27 @@ fn of_a_recovery_that_is_held_back_two_minutes_are_simulated() {
     assert!((ratio / 15.0 - 1.0).abs() <= 0.01, "{ratio}");
 }
 
+/// A sync ended in the midst of a sample, and the wait for it a quarter of a minute later.
+#[test]
+fn a_wait_for_a_sync_ends_with_it() {
+    let bench = Bench {
+        leaps: true,
+        flash: true,
+        ..Bench::default()
+    };
+    let mut machine = bench.machine();
+    let slot = raidlab_array::Slot(1);
+    machine.remove(slot).expect("the other stays");
+    machine.insert(slot).expect("the slot is empty");
+    let wait = machine.wait_for_sync(Nanos::from_secs(1_000_000), &mut |_| true);
+    wait.expect("recovers");
+    let is_end = |event: &raidlab_array::Event| matches!(event, raidlab_array::Event::SyncFinished);
+    let mut events = machine.events().iter();
+    let ended = events.rfind(|(_, event)| is_end(event));
+    let late = machine.now() - ended.expect("it has ended").0;
+    assert!(late < Nanos::SECOND, "{late}");
+}
+
 /// A shingled disk takes the begin of a stream into its cache, at half the pace.
 #[test]
 fn leaps_over_shingled_disks_change_nothing() {

@@ -28,6 +28,18 @@ fn a_recovery_is_not_ended_by_idle_and_is_waited_for() {
     drop(server);
 }
 
+/// A server that is killed now must find it again.
+#[test]
+fn a_spare_that_was_added_says_so_itself() {
+    let place = Place::new(3);
+    place.must(&format!("{CREATE} m1"));
+    let server = place.serve("m0 m1");
+    place.must("manage test --add m2");
+    let shown = place.must("examine m2");
+    assert!(shown.contains("Device Role : spare"), "{shown}");
+    server.kill();
+}
+
 #[test]
 fn what_is_read_only_says_what_to_type() {
     let place = Place::new(3);

@@ -374,6 +374,17 @@ fn a_log_without_room_is_refused_or_told() {
 }
 
 #[test]
+fn a_level_with_one_layout_is_shown_without_it() {
+    let place = Place::new(2);
+    let made = place.must("create -l 1 -n 2 --name test m0 m1");
+    assert!(made.contains("raid1 `test`, 2 slots"), "{made}");
+    let server = place.serve("m0 m1");
+    let shown = place.must("detail test");
+    assert!(!shown.contains("Layout"), "{shown}");
+    drop(server);
+}
+
+#[test]
 fn a_damaged_member_is_shown_and_said_to_be_damaged() {
     let place = Place::new(2);
     place.must("create -l 1 -n 2 m0 m1");

@@ -284,11 +284,11 @@ fn life(level: Level, members: usize) {
     .expect("joins");
     exercise(&array, &mut oracle, &steps);
     wait_for(&array, |status| whole(status) && status.sync.is_none());
-    ask(&array, ControlRequest::Check).expect("starts");
+    ask(&array, ControlRequest::Check {}).expect("starts");
     let status = wait_for(&array, |status| status.sync.is_none());
     assert_eq!(status.mismatch_sectors, 0);
     holds(&array, &oracle);
-    ask(&array, ControlRequest::Stop).expect("stops");
+    ask(&array, ControlRequest::Stop {}).expect("stops");
     assert!(array.wait_until_stopped(Duration::ZERO), "told too early");
     assert!(array.status().is_err());
 }
@@ -300,7 +300,7 @@ fn a_stop_of_what_has_died_is_no_clean_one() {
     let array = scene.start(&[], BackendKind::Automatic);
     let died = array.call::<()>(|_, _| panic!("on purpose"));
     assert!(died.is_err());
-    let refused = ask(&array, ControlRequest::Stop).expect_err("nothing was stopped");
+    let refused = ask(&array, ControlRequest::Stop {}).expect_err("nothing was stopped");
     assert_eq!(
         refused,
         "the array was not stopped cleanly: its thread has died"
@@ -308,7 +308,7 @@ fn a_stop_of_what_has_died_is_no_clean_one() {
     // What was under way when the thread died keeps its members claimed, so others are taken.
     let scene = Scene::new(Level::Raid1, 2);
     let array = scene.start(&[], BackendKind::Automatic);
-    ask(&array, ControlRequest::Stop).expect("stops");
+    ask(&array, ControlRequest::Stop {}).expect("stops");
     array.stopped_cleanly().expect("clean");
 }
 

@@ -245,7 +245,7 @@ fn a_failed_inner_array_is_a_failed_member_and_is_replaced_while_serving() {
     exercise(&stack.top, &mut oracle, &steps);
     let whole = |status: &StatusReport| status.health == "[UU]" && status.sync.is_none();
     wait_for(&stack.top, whole);
-    ask(&stack.top, ControlRequest::Check).expect("starts");
+    ask(&stack.top, ControlRequest::Check {}).expect("starts");
     let status = wait_for(&stack.top, |status| status.sync.is_none());
     assert_eq!(status.mismatch_sectors, 0);
     holds(&stack.top, &oracle);
@@ -345,7 +345,7 @@ fn a_sector_that_no_copy_below_can_give_is_made_good_from_above() {
         let at = (starts[place.leaf] + place.sector.0) * 512;
         *leaves[place.leaf].bad.lock().expect("whole") = Some(at);
     }
-    ask(&stack.top, ControlRequest::Repair).expect("starts");
+    ask(&stack.top, ControlRequest::Repair {}).expect("starts");
     // The half writes what it was given again to its own leaves in its own time.
     let inner = stack.nest.peek("inner0").expect("is there");
     let is_bad = |leaf: &Arc<Leaf>| leaf.bad.lock().expect("whole").is_some();

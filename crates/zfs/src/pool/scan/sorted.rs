@@ -151,6 +151,7 @@ impl Pool {
             match sorting.found.take(complete, most) {
                 Some(run) => {
                     walk.done += run.blocks;
+                    self.displace(run.blocks);
                     self.read_run(now, run);
                 }
                 None => empty = true,
