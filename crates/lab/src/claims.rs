@@ -339,20 +339,16 @@ impl Selector {
             if own.iter().any(|row| row.op != own[0].op) {
                 return None;
             }
-            let values = own.into_iter().filter(is_known);
-            let values = values.map(|row| row.value_of(metric));
-            let (mut count, mut sum) = (0.0, 0.0);
-            let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
-            for value in values.filter(|value| *value > 0.0) {
-                count += 1.0;
-                sum += value;
-                least = least.min(value);
-                most = most.max(value);
-            }
+            let values = own
+                .into_iter()
+                .filter(is_known)
+                .map(|row| row.value_of(metric));
+            let values: Vec<f64> = values.filter(|value| *value > 0.0).collect();
+            let count = values.len() as f64;
             (count > 0.0).then_some(Value {
-                mean: sum / count,
-                least,
-                most,
+                mean: values.iter().sum::<f64>() / count,
+                least: values.iter().copied().fold(f64::INFINITY, f64::min),
+                most: values.iter().copied().fold(0.0, f64::max),
                 metric,
             })
         })

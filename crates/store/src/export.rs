@@ -55,8 +55,8 @@ impl From<&Latency> for ToldLatency {
     }
 }
 
-/// A published figure as JSON lines write it: operations that it does not tell, 0 in the store,
-/// are `None`.
+/// A published figure as JSON lines write it: operations that it does not tell are `None`, which
+/// the store has as 0.
 #[derive(Serialize)]
 struct ToldFigure<'a> {
     source: &'a str,

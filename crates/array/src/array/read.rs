@@ -228,8 +228,8 @@ impl Array {
     /// Returns the member that serves all reads of a range whose copies may differ. It is the one
     /// that a resync copies to the others, or reads would see one content and later another. Where
     /// md is imitated a mirror's policy says which: since Linux 6.9 md reads the first member here,
-    /// write-mostly or not, and its resync does not (drivers/md/raid1.c, `choose_first_rdev` and
-    /// `raid1_sync_request`).
+    /// write-mostly or not, and its resync does not (`choose_first_rdev` and `raid1_sync_request` in
+    /// drivers/md/raid1.c).
     pub(super) fn shown(&self, read: &Read) -> Option<Slot> {
         let views = self.members.views();
         let is_as_md =

@@ -85,8 +85,8 @@ fn a_suite_says_which_scheduler_members_have() {
     );
 }
 
-/// The subject `md` is a mirror of the model's own: what a suite says of its [build] would change
-/// nothing.
+/// The subject `md` is a mirror of the model's own: what a suite says of its [build] would not
+/// change its figures.
 #[test]
 fn what_a_suite_builds_otherwise_is_refused_where_the_model_does_not_read_it() {
     let limited = ["md", "md-raid1"].map(|name| {

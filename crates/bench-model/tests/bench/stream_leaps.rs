@@ -1,11 +1,9 @@
 //! A stream that is leapt over is as fast as the simulated one.
 
-use crate::rows;
-use raidlab_lab::{Choices, Suite};
+use crate::rebuild_time::run_suite_without;
 
 /// The rate of 30 GiB that are written in a row, and the percentage of them that was leaped over.
 fn run((subject, members): (&str, usize), without: &[&str]) -> (f64, f64) {
-    let folder = tempfile::tempdir().expect("a folder");
     let disks = vec![r#"{ disk = "wd4000fyyz", size = "40g" }"#; members].join(", ");
     let text = format!(
         r#"schema = 1
@@ -23,17 +21,7 @@ class = "sequential-write"
 fio = "--rw=write --bs=1536k --iodepth=4 --size=30g --direct=1"
 "#
     );
-    let path = folder.path().join("streams.toml");
-    std::fs::write(&path, text).expect("a file");
-    let suite = Suite::load(&path.to_string_lossy()).expect("a suite");
-    let choices = Choices {
-        fits: vec!["strict".to_owned()],
-        seed: 1,
-        without: without.iter().map(ToString::to_string).collect(),
-        ..Choices::default()
-    };
-    let experiment = suite.experiments(&suite.subjects, &choices).remove(0);
-    let rows = rows::of(&experiment).expect("runs");
+    let rows = run_suite_without(&text, without).rows;
     (rows[0].iops, rows[0].leaped_percent)
 }
 
