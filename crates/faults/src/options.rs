@@ -363,7 +363,7 @@ impl Options {
     /// Returns the options of the engine.
     #[must_use]
     pub(crate) fn engine(&self) -> EngineOptions {
-        let policy = self.seldom.read_policy.map(|at| ReadPolicyKind::OWN[at]);
+        let policy = self.seldom.read_policy;
         let mut engine = EngineOptions::new(policy.unwrap_or(ReadPolicyKind::LEAST_PENDING));
         engine.recovery.block = Sectors(self.sync_block).to_bytes();
         engine.recovery.depth = self.sync_depth;

@@ -352,13 +352,13 @@ impl Subject for PersistentSubject {
     }
 
     fn sync_gait(&self) -> Gait {
-        match self.array.status().bitmap_chunks {
+        match self.has_bitmap {
             // A sync comes to rest where bits may age: after the `daemon_sleep` of the bitmap,
             // which is five seconds.
-            Some(_) => Gait::Rhythmic(Nanos::from_secs(5)),
+            true => Gait::Rhythmic(Nanos::from_secs(5)),
             // After a leap it takes more than a second to fill the largest cache again.
-            None if self.level.parity_count() > 0 => Gait::Growing(Nanos::from_secs(3)),
-            None => Gait::Even,
+            false if self.level.parity_count() > 0 => Gait::Growing(Nanos::from_secs(3)),
+            false => Gait::Even,
         }
     }
 

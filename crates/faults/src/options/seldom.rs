@@ -21,9 +21,9 @@ pub struct Seldom {
     pub room: Option<u64>,
     /// Whether starts may be forced without need.
     pub forces: bool,
-    /// The read policy of an array of copies, by its place in [`ReadPolicyKind::OWN`]; `None`: the
-    /// member with the fewest commands outstanding is read.
-    pub read_policy: Option<usize>,
+    /// The read policy of an array of copies; `None`: the member with the fewest commands
+    /// outstanding is read.
+    pub read_policy: Option<ReadPolicyKind>,
 }
 
 /// Sectors of each member of an array whose bitmap has two pages: a bit for each is more than
@@ -43,21 +43,15 @@ impl Seldom {
         let forces = random.percent(8);
         // Half of the arrays have the policy that an array has unless somebody asks for another.
         let policies = ReadPolicyKind::OWN;
-        let usual = policies
-            .iter()
-            .position(|own| *own == ReadPolicyKind::MD_6_9);
         let drawn = random.below(2 * policies.len() as u64) as usize;
-        let read_policy = match drawn < policies.len() {
-            true => Some(drawn),
-            false => usual,
-        };
+        let read_policy = *policies.get(drawn).unwrap_or(&ReadPolicyKind::MD_6_9);
         Self {
             write_mostly: write_mostly.filter(|_| has_copies).unwrap_or(0),
             bitmap_in_file: in_file && options.bitmap_chunk.is_some(),
             two_pages: two_pages && options.level == Level::Raid1,
             room: (grows && !is_bare).then_some(room),
             forces: forces && !is_bare,
-            read_policy: read_policy.filter(|_| has_copies),
+            read_policy: has_copies.then_some(read_policy),
         }
     }
 
