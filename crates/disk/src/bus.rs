@@ -1,9 +1,11 @@
 //! A bus that disks share: PCI, a SATA port multiplier, USB, the uplink of PCI Express.
 //!
-//! All data of its disks cross it, at a total rate. Concurrent transfers share the rate equally, as
-//! on a bus that gives its masters short bursts in turn. A half-duplex bus shares it between both
-//! directions, another one has it for each. A command also occupies the bus for a time beside its
-//! data. Disks seek, and their caches read ahead and write out, while others transfer.
+//! All data of its drives cross it, at a total rate. A drive transfers the data of one command
+//! after the other, in the order in which they are ready. Drives that transfer at the same time
+//! share the rate equally, however many commands each has, as on a bus that gives its masters short
+//! bursts in turn. A half-duplex bus shares the rate between both directions, another one has it
+//! for each. A command also occupies the bus for a time beside its data. Drives seek, and their
+//! caches read ahead and write out, while others transfer.
 //!
 //! Equal shares are kept by the bytes that each transfer has had since a transfer was alone: a new
 //! one ends when that count has risen by its own bytes, so the next to end is known without
@@ -11,7 +13,7 @@
 
 use raidlab_units::{BytesPerSecond, Nanos};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// The rates and costs of a bus that disks share.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,6 +35,15 @@ pub(crate) enum Way {
     Out,
 }
 
+/// The data of a command that cross the bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Transfer {
+    /// The slot of the command.
+    slot: usize,
+    /// The index of its drive.
+    drive: usize,
+}
+
 /// The transfers in one direction, or in both.
 #[derive(Debug, Clone, Default)]
 struct Lane {
@@ -40,9 +51,12 @@ struct Lane {
     at: u64,
     /// The bytes that a transfer would have had that was crossing all the time.
     served: f64,
-    /// The transfers, by the value of `served` at which each ends: its bits, which order
-    /// as positive numbers.
-    crossing: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The transfers, at most one of each drive, by the value of `served` at which each ends: its
+    /// bits, which order as positive numbers.
+    crossing: BinaryHeap<Reverse<(u64, Transfer)>>,
+    /// The bytes of each drive's transfers that are crossing or wait for the drive's own ones
+    /// before them, by the drive's index; the first is crossing.
+    drives: Vec<VecDeque<(usize, f64)>>,
 }
 
 impl Lane {
@@ -65,6 +79,33 @@ impl Lane {
         }
         self.at = now;
     }
+
+    /// Takes a transfer of a number of bytes, which begins when those of its drive before it have
+    /// ended.
+    fn push(&mut self, transfer: Transfer, bytes: f64) {
+        if self.drives.len() <= transfer.drive {
+            self.drives.resize_with(transfer.drive + 1, VecDeque::new);
+        }
+        self.drives[transfer.drive].push_back((transfer.slot, bytes));
+        if self.drives[transfer.drive].len() == 1 {
+            self.begin(transfer, bytes);
+        }
+    }
+
+    fn begin(&mut self, transfer: Transfer, bytes: f64) {
+        let end = self.served + bytes;
+        self.crossing.push(Reverse((end.to_bits(), transfer)));
+    }
+
+    /// Ends the transfer that is the first to end, and begins the next one of its drive.
+    fn pop(&mut self) -> Option<usize> {
+        let Reverse((_, Transfer { slot, drive })) = self.crossing.pop()?;
+        self.drives[drive].pop_front();
+        if let Some(&(slot, bytes)) = self.drives[drive].front() {
+            self.begin(Transfer { slot, drive }, bytes);
+        }
+        Some(slot)
+    }
 }
 
 /// The state of a bus.
@@ -84,14 +125,14 @@ impl Bus {
         }
     }
 
-    /// Begins the transfer of a command's bytes; the command is known by its slot.
-    pub(crate) fn cross(&mut self, now: u64, way: Way, slot: usize, bytes: u64) {
+    /// Begins the transfer of the bytes of a drive's command, or lets it wait for those of the
+    /// drive's commands before it; drives are numbered from 0, and the command is known by its slot.
+    pub(crate) fn cross(&mut self, now: u64, way: Way, drive: usize, slot: usize, bytes: u64) {
         let apart = way == Way::Out && !self.rules.half_duplex;
         let lane = &mut self.lanes[usize::from(apart)];
         lane.pass(now, self.nanos_per_byte);
         let bytes = bytes as f64 + self.rules.command.0 as f64 / self.nanos_per_byte;
-        let end = lane.served + bytes;
-        lane.crossing.push(Reverse((end.to_bits(), slot)));
+        lane.push(Transfer { slot, drive }, bytes);
     }
 
     /// The time at which the next transfer ends; `u64::MAX` for never.
@@ -106,7 +147,7 @@ impl Bus {
         let is_due = |lane: &&mut Lane| lane.next(nanos_per_byte) <= now;
         let lane = self.lanes.iter_mut().find(is_due)?;
         lane.pass(now, nanos_per_byte);
-        lane.crossing.pop().map(|Reverse((_, slot))| slot)
+        lane.pop()
     }
 
     /// Whether no command's data cross the bus, in either direction.

@@ -241,7 +241,7 @@ impl Hub {
             CommandKind::Flush | CommandKind::Discard => Some(0),
         };
         match (&mut self.bus, bytes) {
-            (Some(bus), Some(bytes)) => bus.cross(now.0, Way::Out, slot, bytes),
+            (Some(bus), Some(bytes)) => bus.cross(now.0, Way::Out, disk, slot, bytes),
             _ => {
                 let queue = &mut self.disks[disk];
                 let before = queue.overflows();
@@ -306,7 +306,8 @@ impl Hub {
         {
             flight.is_back = true;
             let bytes = flight.command.count.0 * SECTOR_BYTES;
-            return bus.cross(at.0, Way::In, slot, bytes);
+            let disk = self.lines[flight.port].region.disk;
+            return bus.cross(at.0, Way::In, disk, slot, bytes);
         }
         let flight = *flight;
         self.end(at, slot, flight);

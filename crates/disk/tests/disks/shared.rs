@@ -287,6 +287,24 @@ fn a_bus_is_shared_by_all_that_crosses_it() {
     assert_eq!(on_bus(&on_a_bus(true, 7000), &two), [14, 14]);
 }
 
+#[test]
+fn a_drive_with_many_commands_has_no_more_of_a_bus() {
+    use CommandKind::Write;
+    // Each of both has half of the bus until the data of the one's first command and of the
+    // other's only one are across; the others follow alone.
+    let deep = [
+        (0, 0, Write, 100),
+        (0, 0, Write, 100),
+        (0, 0, Write, 100),
+        (0, 1, Write, 100),
+    ];
+    assert_eq!(on_bus(&on_a_bus(true, 0), &deep), [1200, 2200, 3200, 1200]);
+    // The second begins to cross when the first is across, and the drive takes both in turn; it has
+    // half a microsecond for the data of each.
+    let one = [(0, 0, Write, 900), (0, 0, Write, 1000)];
+    assert_eq!(on_bus(&on_a_bus(true, 0), &one), [1900, 2901]);
+}
+
 /// Two disks of which each could do more: on PCI of 100 MB/s a mirror's writes cross twice, so
 /// it writes half of that.
 #[test]
