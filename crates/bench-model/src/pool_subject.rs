@@ -94,6 +94,7 @@ impl Subject for PoolSubject {
             position: status.done.to_sectors(),
             total: status.total.to_sectors(),
             sleeps: 0,
+            fastest: None,
         })
     }
 

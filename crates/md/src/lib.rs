@@ -292,7 +292,7 @@ impl Raid5d {
         self.settle(walk.request, Ok(()), out);
     }
 
-    /// Moves a request on from the stripe that it reached. Without a plug it releases the
+    /// Moves a request on from the stripe that it reached. Without any plug it releases the
     /// stripe, but one that may head a batch only when it has reached the next such stripe
     /// (`batch_last` in `raid5_make_request`).
     fn walk_on(&mut self, process: u32, out: &mut Outputs) {
@@ -305,6 +305,7 @@ impl Raid5d {
             return;
         };
         if !walkers.has_plug
+            && !walk.has_own_plug
             && let Some(last) = walk.plugged.pop()
         {
             if self.cache.stripe(last).can_batch(self.map.data_count()) {

@@ -7,7 +7,7 @@
 
 use super::BLOCK;
 use super::stripe::Part;
-use raidlab_array::{Operation, Request, RequestId, Slot};
+use raidlab_array::{MdRules, Operation, Request, RequestId, Slot};
 use raidlab_geometry::StripeMap;
 use raidlab_units::Sectors;
 use std::collections::{BTreeMap, VecDeque};
@@ -19,7 +19,8 @@ pub(super) const PIECE: u64 = 256 * BLOCK;
 #[derive(Debug)]
 pub(super) struct Walkers {
     /// Whether a process has a plug, at whose end it releases the stripes that it has visited
-    /// (`raid5_unplug`); else it releases each at once (`release_stripe_plug`).
+    /// (`raid5_unplug`); else it releases each at once (`release_stripe_plug`), but for those of
+    /// a request with [`RequestWalk::has_own_plug`].
     pub(super) has_plug: bool,
     /// The requests on their way.
     pub(super) walks: VecDeque<RequestWalk>,
@@ -39,6 +40,9 @@ pub(super) struct RequestWalk {
     pub(super) process: u32,
     pub(super) reads: bool,
     pub(super) force_unit_access: bool,
+    /// Whether the request is more than one bio, so that there is a plug around these in every
+    /// Linux (block/fops.c, `__blkdev_direct_IO`).
+    pub(super) has_own_plug: bool,
     /// The rest of the request after the stops of this piece: from `at` up to `end`.
     at: u64,
     end: u64,
@@ -54,6 +58,7 @@ impl RequestWalk {
             process: request.process,
             reads: request.operation == Operation::Read,
             force_unit_access: request.force_unit_access,
+            has_own_plug: request.count > MdRules::OF_ONE_BIO,
             at: request.start.0,
             end: request.start.0 + request.count.0,
             stops: VecDeque::new(),

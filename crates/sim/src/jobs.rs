@@ -264,11 +264,14 @@ impl Jobs {
     ) -> Result<Self, SimError> {
         let mut clones = Vec::new();
         let mut flows = Flows::default();
+        // Processes of earlier groups of the same job file have drawn from streams of their own.
+        let before = group.jobs.first().map_or(1, |job| job.first_process);
+        let before = u64::from(before.saturating_sub(1));
         for (job_index, job) in group.jobs.iter().enumerate() {
             for clone in 0..job.num_jobs {
                 let index = clones.len() as u64;
                 let stream = job
-                    .request_stream(clone, machine.size(), random.fork("clone", index))
+                    .request_stream(clone, machine.size(), random.fork("clone", before + index))
                     .map_err(|source| SimError::Job {
                         job: job.name.clone(),
                         source,

@@ -32,7 +32,9 @@
 //! * Others are *held back*: md's throttle lets a sync go at full speed up to its maximum, and
 //!   then sleeps for half a second, so that the maximum holds over half a minute. An even pace may
 //!   be so slow that a second has a few blocks, or none. Samples of them are a minute long. They
-//!   are leaped over in sectors, as the throttle counts them, whatever the disks could do.
+//!   are leaped over in sectors, as the throttle counts them, whatever the disks could do. Behind
+//!   a job that has slowed it, a sync goes at full speed until the throttle has seen so. What is
+//!   faster than the maximum and does not sleep yet is no sample.
 //!
 //! Where a former member gets only what it missed, a sync passes over the rest in no time. So
 //! what counts of a sync is its *way*: the places of what it has to copy, one behind the other.
@@ -274,7 +276,7 @@ impl Machine {
             let Some(before) = self.sync() else {
                 return Ok(());
             };
-            let Some(way) = self.way(gait) else {
+            let (Some(way), Some(sectors)) = (self.way(gait), self.way(Gait::HeldBack)) else {
                 return Ok(());
             };
             let was_steady = self.is_steady();
@@ -287,7 +289,10 @@ impl Machine {
             let goes_on = after.position >= before.position;
             has_agreed &= goes_on;
             let gait_before = std::mem::replace(&mut gait, self.gait(after.sleeps > before.sleeps));
-            if !goes_on || !was_steady || gait != gait_before {
+            let copied = self.gone(&sectors, after.position);
+            let is_ahead =
+                gait != Gait::HeldBack && is_ahead(copied, after.fastest, self.now - started);
+            if !goes_on || !was_steady || gait != gait_before || is_ahead {
                 last = None;
                 continue;
             }
@@ -376,4 +381,14 @@ impl Machine {
         self.leap_sync(position);
         sampled.leapt = time;
     }
+}
+
+/// Whether a sync that has copied so much in this time, without a sleep, will soon sleep: md looks
+/// back half a minute, in which a job may have slowed the sync. It counts whole seconds, so that a
+/// sync may be up to 4 % faster for ever.
+fn is_ahead(copied: u64, fastest: Option<Sectors>, time: Nanos) -> bool {
+    fastest.is_some_and(|fastest| {
+        let allowed = u128::from(fastest.0) * u128::from(time.0) * 21 / 20;
+        u128::from(copied) * u128::from(Nanos::SECOND.0) > allowed
+    })
 }

@@ -279,9 +279,11 @@ impl Subject for PersistentSubject {
     fn sync(&self) -> Option<SyncProgress> {
         let status = self.array.status().sync?;
         if self.counts_array_sectors(&status) {
+            let of_member = |sectors| scale(sectors, self.used, status.total);
             return Some(SyncProgress {
-                position: scale(status.position, self.used, status.total),
+                position: of_member(status.position),
                 total: self.used,
+                fastest: status.fastest.map(of_member),
                 ..status
             });
         }

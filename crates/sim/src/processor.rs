@@ -1,7 +1,8 @@
 //! The processor: cores, threads, interrupts and locks as servers in virtual time.
 //!
-//! Without it computing takes no time, which is right for a few hard disks and wrong for NVMe
-//! drives. With it each piece of work for a request is charged to a core:
+//! Without it computing takes no time, and an array's thread runs when the process sleeps, as on
+//! one core. That is right for most loads of a few hard disks and wrong for NVMe drives. With it
+//! each piece of work for a request is charged to a core:
 //!
 //! * **Threads.** Each clone of a job is a thread; the array has one of its own, and RAID 5 with
 //!   `group_thread_cnt` has workers beside it. The work of a thread stands in line before it, in

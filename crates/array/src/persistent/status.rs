@@ -83,6 +83,9 @@ pub struct SyncProgress {
     pub total: Sectors,
     /// The number of times that the sync slept, as it was above its maximum speed.
     pub sleeps: u64,
+    /// The sectors a second above which the sync sleeps, as positions count them; `None` where it
+    /// does not for that reason.
+    pub fastest: Option<Sectors>,
 }
 
 impl From<SyncStatus> for SyncProgress {
@@ -92,6 +95,7 @@ impl From<SyncStatus> for SyncProgress {
             position: status.position,
             total: status.total,
             sleeps: status.sleeps,
+            fastest: status.fastest,
         }
     }
 }
@@ -198,6 +202,7 @@ impl PersistentArray {
             position,
             total,
             sleeps: 0,
+            fastest: None,
         })
     }
 

@@ -51,4 +51,7 @@ pub struct SyncStatus {
     pub in_flight: u32,
     /// The number of times that the sync slept, as it was above its maximum speed.
     pub sleeps: u64,
+    /// The sectors a second above which the sync sleeps, as positions count them; `None` where it
+    /// does not for that reason.
+    pub fastest: Option<Sectors>,
 }

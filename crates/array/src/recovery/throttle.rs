@@ -143,6 +143,22 @@ impl Governor {
         }
     }
 
+    /// The sectors a second above which the sync is put to sleep. An even pace never exceeds its
+    /// maximum, so it has none.
+    pub(super) const fn fastest(&self) -> Option<Sectors> {
+        match self.rule {
+            Throttle::None | Throttle::Rate { .. } => None,
+            Throttle::MdSleep {
+                maximum_kib_per_second,
+                ..
+            }
+            | Throttle::MdDrain {
+                maximum_kib_per_second,
+                ..
+            } => Some(Sectors(maximum_kib_per_second.saturating_mul(2))),
+        }
+    }
+
     /// Asks the throttle if that is `due`, which tells afterwards whether it still is; `in_flight`
     /// is the sectors of blocks not finished.
     pub fn pause(

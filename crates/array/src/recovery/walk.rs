@@ -272,6 +272,7 @@ impl SyncWalk {
             total: sync.plan.total,
             in_flight: u32::try_from(sync.in_work.len()).unwrap_or(u32::MAX),
             sleeps: sync.governor.sleeps,
+            fastest: sync.governor.fastest(),
         })
     }
 

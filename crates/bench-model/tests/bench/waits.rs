@@ -166,6 +166,28 @@ fn a_rebuild_that_is_held_back_takes_the_time_that_its_limit_gives() {
     assert!((slow / limit - 1.0).abs() <= 0.03, "{slow} % of {limit}");
 }
 
+/// md looks back half a minute. Behind a job that has slowed it, a sync goes at full speed for a
+/// while, which was taken for its pace: it ended in half the time that its limit gives.
+#[test]
+fn a_rebuild_that_a_job_has_slowed_is_held_back_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let limited = folder.path().join("limited.toml");
+    let whole = include_str!("../../../../data/subjects/md-raid10-clean.toml");
+    let text = whole.replace("[build.md]\n", "[build.md]\nsync_speed_max = \"40000k\"\n");
+    std::fs::write(&limited, text).expect("a file");
+    let limited = limited.to_string_lossy();
+    let load = "job = \"before\"\ntitle = \"a load\"\nclass = \"random\"\nfio = \"--rw=randread \
+                --bs=4k --iodepth=8 --time_based --runtime=30 --direct=1\"\n\n[[step]]\n\
+                wait = \"10m\"";
+    let [leapt, slow] = [&[][..], &["leaps"]].map(|without| {
+        let experiment = experiment(folder.path(), (&limited, 4), (40, load), READ, without);
+        let rows = rows::of(&experiment).expect("runs");
+        let after = rows.iter().find(|row| row.job == "after").expect("a row");
+        after.sync_percent_start.expect("it goes on")
+    });
+    assert!((leapt / slow - 1.0).abs() <= 0.05, "{leapt} and {slow} %");
+}
+
 /// At an even pace of 400 KiB/s blocks of 128 KiB are a third of a second apart: a second has three
 /// of them or four, and a leap by such a second was up to 60 % off.
 #[test]

@@ -52,6 +52,30 @@ fn without_a_plug_the_head_of_a_batch_is_let_go_with_the_next_stripe() {
     assert_eq!(released_on_the_way(false, 0, 96), [0, 0, 1, 0, 0]);
 }
 
+/// Linux block/fops.c, `__blkdev_direct_IO`: all bios of a long request are in one plug, so the
+/// row that ends in its second bio is whole when its stripes are let go.
+#[test]
+fn a_request_of_several_bios_keeps_its_stripes_to_the_end() {
+    let mut bench = raid5(256);
+    bench.array.take_time(false);
+    let request = Request {
+        id: RequestId(1),
+        operation: Write,
+        start: Sectors(0),
+        count: Sectors(2400),
+        force_unit_access: false,
+        process: 7,
+    };
+    let mut out = Outputs::default();
+    bench.array.submit(Nanos::ZERO, request, &mut out);
+    while out.on_their_way.pop() == Some(7) {
+        assert_eq!(out.work.released, 0);
+        out.clear();
+        bench.array.go_on(Nanos::ZERO, 7, &mut out);
+    }
+    assert!(out.work.released > 0);
+}
+
 /// `stripe_can_batch`: a batch that is being handled takes no more stripes, so without a plug a
 /// thread that is quick finds two batches in a row.
 #[test]

@@ -41,6 +41,7 @@ fn recovery_copies_block_by_block_and_checkpoints() {
         total: Sectors(40),
         in_flight,
         sleeps: 0,
+        fastest: None,
     };
     assert_eq!(story.array.sync_status(), Some(status(0, 0, 1)));
     let write = story.complete(&reads[0]);
