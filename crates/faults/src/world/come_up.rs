@@ -42,7 +42,11 @@ impl World<'_> {
             self.glance(&present)?;
         }
         self.grows = self.is_to_grow(restart);
-        let log_is_lost = present.iter().any(|disk| self.has_spoilt_metadata(*disk));
+        let spoilt: Vec<usize> = present
+            .iter()
+            .copied()
+            .filter(|disk| self.has_spoilt_metadata(*disk))
+            .collect();
         let forces = self.is_forced(restart, degraded || missing.is_some(), &present);
         let mut assembled = match self.assemble(&present, forces, restart.again) {
             Err(Refusal::PowerCut) => {
@@ -54,11 +58,9 @@ impl World<'_> {
         };
         assembled = self.without_growth(assembled, &present);
         assembled = self.without_strangers(assembled, &mut present);
-        if assembled.is_err()
-            && !self.ended
-            && self.drop_unreadable(&mut present)
-            && !self.ends_without_witness(&present)
-        {
+        let is_dropped = assembled.is_err() && !self.ended && self.drop_unreadable(&mut present);
+        let degraded = degraded || is_dropped;
+        if is_dropped && !self.ends_without_witness(&present) {
             // Disks that were known through one of them count as strangers now.
             let again = self.assemble(&present, false, None);
             assembled = self.without_strangers(again, &mut present);
@@ -73,8 +75,12 @@ impl World<'_> {
             let detail = format!("a needless force takes {:?}", ready.forced);
             return Err(violation("assembly", detail));
         }
-        let is_open = self.options.level.parity_count() > 0 && self.first_sync && log_is_lost;
-        if self.has_hole() || is_open {
+        // A disk that was taken away as its log could not be read, and is back, was not in the run
+        // since. Where the runs before and after have no log in common, parity is made anew.
+        let is_back = |disk: &usize| !self.slots.contains(&Some(*disk));
+        let is_lost = self.first_sync && !spoilt.is_empty()
+            || assembled.is_ok() && spoilt.iter().any(is_back);
+        if self.has_hole() || self.options.level.parity_count() > 0 && is_lost {
             // A first resync cannot be distinguished from another one any more.
             self.hole_open = true;
             self.first_sync = false;
@@ -200,8 +206,8 @@ impl World<'_> {
         dead | self.unrecorded()
     }
 
-    /// Handles a refusal of the array. It is right for a dirty, degraded array with parity and
-    /// without a log, and beyond the budget.
+    /// Handles a refusal of the array. It is right for a dirty, degraded array with parity that has
+    /// no log, or has not made its parity anew since the log was lost; and beyond the budget.
     fn refused(
         &mut self,
         refusal: &Refusal,
@@ -210,7 +216,8 @@ impl World<'_> {
         degraded: bool,
     ) -> Result<(), Violation> {
         let degraded = degraded || missing.is_some();
-        let right = matches!(refusal, Refusal::WriteHole(_)) && self.has_hole() && degraded;
+        let may_be_torn = self.has_hole() || self.hole_open;
+        let right = matches!(refusal, Refusal::WriteHole(_)) && may_be_torn && degraded;
         if self.beyond {
             return self.force(present);
         }

@@ -227,3 +227,53 @@ fn a_member_whose_replacement_is_not_recorded_is_read_again() {
     ];
     keeps(460_000_511_785, options, &script);
 }
+
+/// Seed 480000176336. A member whose log could not be read was taken away. The start without it was
+/// cut before its second superblock, so the member was back in sync; but the logs of both were of
+/// runs that the other had not seen, so all parity was made anew. In this resync the power failed
+/// again, and the member was taken away again. The array was refused, and the oracle thought
+/// that one with a log never is.
+#[test]
+fn a_log_that_was_lost_leaves_a_hole_until_the_resync_has_ended() {
+    let options = Options {
+        growth: 264,
+        log: true,
+        version: Version::V1_1,
+        write_through: true,
+        tear: tear(10, 10, 20),
+        latency_low_ns: 5000,
+        latency_high_ns: 20_000,
+        sync_depth: 1,
+        window: 8,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Enabled),
+        stripes: 4,
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(
+            Level::Raid4,
+            Layout::Parity(ParityLayout::ParityLast),
+            2,
+            (8, 488),
+        )
+    };
+    let script = [
+        after(
+            228_378,
+            cut(18_075_042_059_558_982_793, None, false, Some(1)),
+        ),
+        after(12_108, Action::Settle),
+        after(10_208, read(320, 24)),
+        after(30_393, cut(6_075_268_487_755_011_682, None, false, None)),
+        after(0, Action::Check { repair: true }),
+        after(0, unreadable_metadata(0, 2_086_864_319_493_244_443)),
+        after(32_195, read(272, 8)),
+        after(39_743, read(88, 24)),
+        after(0, write(409, 9)),
+        after(27_046, cut(3_944_695_971_790_008_458, None, false, Some(5))),
+        after(1171, cut(18_435_457_604_118_516_209, None, false, None)),
+        after(26_043, Action::Flush),
+        after(0, cut(6_887_055_689_802_329_870, None, true, None)),
+        after(23_212, cut(6_672_416_999_563_175_965, Some(0), false, None)),
+    ];
+    keeps(480_000_176_336, options, &script);
+}
