@@ -112,11 +112,9 @@ fn measured(invocation: &Invocation, output: &Output) -> Result<ToolResult, Host
 }
 
 fn failed(invocation: &Invocation, output: &Output) -> HostError {
-    let said = output
-        .stderr
-        .lines()
-        .chain(output.stdout.lines())
-        .rfind(|line| !line.trim().is_empty())
+    // Standard error first: the last line of fio's output is the brace that ends its JSON.
+    let said = last_line(&output.stderr)
+        .or_else(|| last_line(&output.stdout))
         .unwrap_or("and said nothing");
     let code = output.code.map_or_else(
         || "was killed".to_owned(),
@@ -126,6 +124,11 @@ fn failed(invocation: &Invocation, output: &Output) -> HostError {
         command: invocation.command.to_string(),
         how: format!("{code}: {}", said.trim()),
     }
+}
+
+/// The last line of a text that is not blank.
+fn last_line(text: &str) -> Option<&str> {
+    text.lines().rfind(|line| !line.trim().is_empty())
 }
 
 /// Waits for quiet members and drops the caches.
@@ -394,4 +397,32 @@ fn percent(status: Option<&ArrayStatus>) -> Option<f64> {
 pub fn leftovers(session: &mut Session<'_>) -> Records {
     let scope = session.scope();
     session.drain(&scope)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::failed;
+    use crate::arguments::Invocation;
+    use raidlab_shell::{Command, Output};
+    use raidlab_tools::Tool;
+
+    #[test]
+    fn the_reason_is_what_a_tool_said_on_standard_error() {
+        let invocation = Invocation {
+            tool: "fio".parse::<Tool>().expect("a tool"),
+            command: Command::changes("fio", ["--name=a"]),
+            operation: None,
+        };
+        let mut output = Output {
+            code: Some(1),
+            stdout: "{\n}\n".to_owned(),
+            stderr: "fio: error=No space left on device\n\n".to_owned(),
+            ..Output::default()
+        };
+        let told = failed(&invocation, &output).to_string();
+        assert!(told.ends_with("No space left on device"), "{told}");
+        output.stderr.clear();
+        let told = failed(&invocation, &output).to_string();
+        assert!(told.ends_with('}'), "{told}");
+    }
 }

@@ -80,6 +80,7 @@ pub enum MachineFileError {
 pub fn read_machines(files: &Files, path: &Path) -> Result<Vec<MachineEntry>, MachineFileError> {
     let machines = read_toml::<MachineFile>(files, FileKind::Machines, path)?.machine;
     let mut names = BTreeSet::new();
+    let mut is_local_named = false;
     for (number, machine) in (1..).zip(&machines) {
         let line = || Ok::<_, LoadError>(line_of(&read_text(files, path)?, machine.span().start));
         let entry = machine.get_ref();
@@ -89,6 +90,15 @@ pub fn read_machines(files: &Files, path: &Path) -> Result<Vec<MachineEntry>, Ma
                 line: line()?,
                 number,
                 name: entry.name().to_owned(),
+            });
+        }
+        // Under a second name it would wait for a lock that this very run holds.
+        let is_local = entry.destination == LOCALHOST;
+        if is_local && std::mem::replace(&mut is_local_named, true) {
+            return Err(MachineFileError::Wrong {
+                file: visible_path(path),
+                line: line()?,
+                what: format!("machine[{number}].destination: {LOCALHOST} is given twice"),
             });
         }
         if let Some(field) = entry.idle() {
@@ -205,6 +215,18 @@ mod tests {
         fs::write(&path, entry("localhost")).expect("a file");
         let error = read_machines(&Files::default(), &path).expect_err("here");
         let told = "machines.toml:2: machine[1].elevate: it does nothing on localhost";
+        assert!(error.to_string().ends_with(told), "{error}");
+    }
+
+    /// One run at a time uses a machine, also under two names.
+    #[test]
+    fn this_machine_is_given_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("machines.toml");
+        let one = "[[machine]]\ndestination = \"localhost\"\ndisks = []\n";
+        fs::write(&path, format!("{one}{one}name = \"other\"\n")).expect("a file");
+        let error = read_machines(&Files::default(), &path).expect_err("twice");
+        let told = "machines.toml:4: machine[2].destination: localhost is given twice";
         assert!(error.to_string().ends_with(told), "{error}");
     }
 

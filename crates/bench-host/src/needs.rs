@@ -3,7 +3,7 @@
 use crate::error::HostError;
 use crate::machine::Machine;
 use raidlab_inventory::System;
-use raidlab_shell::{Command, TOOL_FOLDERS, Target};
+use raidlab_shell::{Command, Target};
 use raidlab_systems::Need;
 use std::collections::BTreeSet;
 
@@ -47,8 +47,8 @@ pub fn missing(machine: &Machine, needs: &[Need]) -> Result<Vec<String>, HostErr
 /// The names of all programs in the folders of tools.
 fn programs(target: &dyn Target) -> Result<BTreeSet<String>, HostError> {
     let mut names = BTreeSet::new();
-    for folder in TOOL_FOLDERS {
-        names.extend(target.list(folder)?);
+    for folder in target.tool_folders() {
+        names.extend(target.list(&folder)?);
     }
     Ok(names)
 }
@@ -96,7 +96,7 @@ fn has_module(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use raidlab_shell::Recorded;
+    use raidlab_shell::{Recorded, TOOL_FOLDERS};
     use std::sync::Arc;
 
     fn machine(recorded: Recorded) -> Machine {

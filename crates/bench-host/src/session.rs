@@ -418,7 +418,8 @@ fn mount(
     }
 }
 
-/// The commands that make a file system and mount it.
+/// The commands that make a file system and mount it. On a member itself it has the array's name as
+/// its label, as nothing else tells afterwards whose it is.
 ///
 /// # Errors
 /// When its options do not go together.
@@ -427,7 +428,8 @@ pub(crate) fn make_and_mount(
     device: &str,
     built: &Built,
 ) -> Result<Vec<Command>, HostError> {
-    let mut commands = filesystem.make(device)?;
+    let label = built.has(device).then_some(&*built.name);
+    let mut commands = filesystem.make(device, label)?;
     commands.extend(filesystem.mount(device, &built.folder));
     Ok(commands)
 }

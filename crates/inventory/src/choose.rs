@@ -32,8 +32,6 @@ pub struct Consent {
 pub struct Wanted {
     /// The name: a path (`/dev/disk/by-id/...`, `/dev/sdb`, `/dev/loop3`) or a serial number.
     pub name: String,
-    /// The least size in bytes; 0 for any.
-    pub at_least_bytes: u64,
     /// The disk of this name when the plan was made, if there is one.
     pub planned: Option<Planned>,
 }
@@ -87,12 +85,11 @@ impl Planned {
 }
 
 impl Wanted {
-    /// A wish for a disk of any size, without a plan.
+    /// A wish for a disk, without a plan.
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
-            at_least_bytes: 0,
             planned: None,
         }
     }
@@ -331,13 +328,6 @@ fn against(inventory: &Inventory, disk: &Disk, wanted: &Wanted) -> Vec<Reason> {
     if disk.read_only {
         reasons.push(Reason::ReadOnly {
             device: disk.device.clone(),
-        });
-    }
-    if disk.size_bytes < wanted.at_least_bytes {
-        reasons.push(Reason::TooSmall {
-            device: disk.device.clone(),
-            size_bytes: disk.size_bytes,
-            wanted_bytes: wanted.at_least_bytes,
         });
     }
     if let Some(planned) = &wanted.planned {

@@ -86,6 +86,9 @@ pub struct Disk {
     pub zoned: Option<String>,
     /// The file behind a loop device.
     pub backing_file: Option<String>,
+    /// The inode number and the device of that file, by which paths to one file are known; only
+    /// where several loop devices have files.
+    pub backing_inode: Option<String>,
     /// The position of the disk in the machine: its path below `/sys/devices`.
     pub topology: Option<String>,
     /// Whether it is write-protected.
@@ -185,6 +188,13 @@ pub enum Use {
         /// The device in use: the disk itself, or a part of it.
         device: String,
     },
+    /// The file behind a loop device is used for swap.
+    SwapFile {
+        /// The loop device.
+        device: String,
+        /// The file, by its path.
+        file: String,
+    },
     /// The device is a member of an assembled array, file system or pool.
     Member {
         /// The device in use: the disk itself, or a part of it.
@@ -233,6 +243,7 @@ impl Use {
             Self::Mounted { device, .. }
             | Self::MountedElsewhere { device, .. }
             | Self::Swap { device }
+            | Self::SwapFile { device, .. }
             | Self::Member { device, .. }
             | Self::Held { device, .. }
             | Self::Exported { device, .. }

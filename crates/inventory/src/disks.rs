@@ -78,8 +78,11 @@ impl Inventory {
     pub fn twins(&self, disk: &Disk) -> Vec<&Disk> {
         let drive = self.drive_of(disk);
         let same_drive = |other: &Disk| drive.tells_like(other) && !drive.is_namesake(other);
-        let same_file =
-            |other: &Disk| drive.backing_file.is_some() && drive.backing_file == other.backing_file;
+        let is_one = |own: &Option<String>, other: &Option<String>| own.is_some() && own == other;
+        let same_file = |other: &Disk| {
+            is_one(&drive.backing_file, &other.backing_file)
+                || is_one(&drive.backing_inode, &other.backing_inode)
+        };
         let twins = self.disks.iter().filter(|other| {
             other.device != drive.device && (same_drive(other) || same_file(other))
         });

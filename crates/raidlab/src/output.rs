@@ -129,7 +129,7 @@ pub fn table(head: &[&str], right: &[usize], rows: Vec<Vec<String>>) -> String {
 /// # Errors
 /// When it cannot be written.
 pub fn write_or_print(path: &Path, format: Format, bytes: &[u8]) -> Result<(), Failure> {
-    if path == Path::new(STANDARD_OUTPUT) {
+    if is_standard_output(path) {
         return print_bytes(bytes);
     }
     output::write(path, format, bytes)?;
@@ -137,8 +137,10 @@ pub fn write_or_print(path: &Path, format: Format, bytes: &[u8]) -> Result<(), F
     Ok(())
 }
 
-/// The path that stands for standard output where a file is asked for.
-const STANDARD_OUTPUT: &str = "-";
+/// Whether this path stands for standard output where a file is asked for: `-`.
+pub fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-")
+}
 
 /// Checks, before anything is done, that files of these formats may stand where these options
 /// say. Of a store it only checks that none of the others has its name: the store itself
@@ -153,7 +155,7 @@ pub fn check(outputs: &[(&str, &Path, Format)]) -> Result<(), Failure> {
         .collect();
     output::check_distinct(&named)?;
     for (_, path, format) in outputs {
-        if *path != Path::new(STANDARD_OUTPUT) && *format != Format::Store {
+        if !is_standard_output(path) && *format != Format::Store {
             output::check(path, *format)?;
         }
     }

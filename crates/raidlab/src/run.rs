@@ -32,7 +32,8 @@ pub struct Arguments {
     #[command(flatten)]
     manner: Manner,
 
-    /// Say what would be done; run nothing and write nothing.
+    /// Say what would be done; run nothing and write nothing. With `--on host` and without
+    /// `--disk` the trial's loop devices are made, and removed again.
     #[arg(long)]
     dry_run: bool,
 
@@ -96,7 +97,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (manner, dry_run) = (&arguments.manner, arguments.dry_run);
     let plan_only = arguments.plan_only.as_deref();
     if let Some(path) = plan_only
-        && path != Path::new("-")
+        && !output::is_standard_output(path)
         && path.extension().is_none_or(|ending| ending != "json")
     {
         let words = format!(
@@ -253,6 +254,11 @@ impl Manner {
     /// Refuses to write where something else stands.
     fn check_outputs(&self, plan: Option<&Path>) -> Result<(), Failure> {
         let outputs = &self.outputs;
+        if outputs.page().is_some_and(output::is_standard_output) {
+            let words = "--report -: `run` prints its tables, so its page is a file";
+            let help = "afterwards `raidlab report --html -` prints the page of a run";
+            return Err(Failure::words(Kind::Usage, words).help(help));
+        }
         let mut all = Vec::new();
         all.extend(outputs.page().map(|path| ("--report", path, Format::Page)));
         all.extend(plan.map(|path| ("--plan-only", path, Format::Plan)));

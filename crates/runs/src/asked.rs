@@ -352,7 +352,7 @@ fn usual<T: Args>(words: &[&str]) -> T {
 }
 
 /// The benches that an option is for; options for all of them are not listed.
-const FOR: [(&str, &[On]); 22] = [
+const FOR: [(&str, &[On]); 23] = [
     ("--threads", &[On::Model, On::Kernel]),
     ("--disk-commands", &[On::Model, On::Kernel]),
     ("--patience", &[On::Kernel]),
@@ -363,6 +363,7 @@ const FOR: [(&str, &[On]); 22] = [
     ("--model-host", &[On::Model]),
     ("--processor", &[On::Model, On::Kernel]),
     ("--fit", &[On::Model, On::Kernel]),
+    ("--seed", &[On::Model, On::Kernel]),
     ("--quick", &[On::Model, On::Kernel]),
     ("--kernel", &[On::Kernel]),
     ("--member-size", &[On::Kernel]),

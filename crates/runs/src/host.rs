@@ -13,6 +13,7 @@ use crate::notes::remark;
 use crate::prepare;
 use crate::prepared::{Obstacle, Prepared, possible};
 use crate::task::{Task, hold};
+use crate::values::member_size;
 use raidlab_bench_host::{
     HostBench, HostError, LOCALHOST, Machine, MachineEntry, MachineFileError, cleanup, plan,
     plan_disks, trial,
@@ -22,7 +23,7 @@ use raidlab_inventory::choose::{Consent, Reason, Refusal};
 use raidlab_lab::{Choices, Files, HostChoice, Suite};
 use raidlab_shell::Lock;
 use raidlab_store::{Observation, Store};
-use raidlab_units::{Bytes, count, parse_bytes};
+use raidlab_units::{Bytes, count};
 use safety::forget;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -182,7 +183,9 @@ fn machines(
             };
             return Err(Failure::words(Kind::Usage, words).help(help));
         }
-        let machine = machine.with_disks(&disks, consent).map_err(refused)?;
+        let machine = machine
+            .with_disks(&disks, consent)
+            .map_err(|error| refused(error, facts.is_some()))?;
         held.machines.push(machine);
     }
     Ok(held)
@@ -208,6 +211,11 @@ fn entries(task: &Task) -> Result<Vec<MachineEntry>, Failure> {
     if task.asked.disks.is_empty() {
         let words = "no disks are named for the machines";
         return Err(Failure::words(Kind::Usage, words).help("give --disk once for each member"));
+    }
+    if !elevate.is_empty() && own.machines.iter().any(|name| name == LOCALHOST) {
+        let words = format!("`--elevate` does nothing on {LOCALHOST}");
+        let help = "it is for machines behind ssh; run raidlab itself as root here";
+        return Err(Failure::words(Kind::Usage, words).help(help));
     }
     let mut names = BTreeSet::new();
     if let Some(twice) = own.machines.iter().find(|name| !names.insert(*name)) {
@@ -235,8 +243,7 @@ fn make_trial(
 ) -> Result<(Trial, Vec<String>), Failure> {
     let size = match &own.trial_size {
         None => TRIAL_SIZE,
-        Some(text) => parse_bytes(text)
-            .map_err(|error| Failure::new(Kind::Usage, error).help("a size is `512m` or `2g`"))?,
+        Some(text) => member_size("--trial-size", text)?,
     };
     let machine = MachineEntry {
         destination: LOCALHOST.to_owned(),
@@ -271,12 +278,13 @@ fn make_trial(
 }
 
 /// The failure of a machine: a refusal is the input's fault, anything else the machine's.
-fn refused(error: HostError) -> Failure {
+/// `raidlab resume` has no option by which a refusal could be overruled.
+fn refused(error: HostError, is_resumed: bool) -> Failure {
     match error {
         HostError::Refused { ref refusals, .. } => {
             // A disk that is not there has no data to lose.
             let there = |one: &Refusal| !matches!(one.reason, Reason::NotFound { .. });
-            let help = refusals.iter().any(there).then_some(
+            let help = (!is_resumed && refusals.iter().any(there)).then_some(
                 "`--wipe-signatures` allows the loss of what nobody uses when a run begins; nothing \
                  else is overruled",
             );
@@ -321,7 +329,7 @@ mod tests {
 
     #[test]
     fn nobody_is_told_to_wipe_a_disk_that_is_not_there() {
-        let helps = |reasons: &[Reason]| {
+        let helps = |reasons: &[Reason], is_resumed: bool| {
             let refusal = |reason: &Reason| Refusal {
                 disk: "/dev/sdz".to_owned(),
                 reason: reason.clone(),
@@ -330,7 +338,7 @@ mod tests {
                 machine: "localhost".to_owned(),
                 refusals: reasons.iter().map(refusal).collect(),
             };
-            refused(error).to_string().contains("help: ")
+            refused(error, is_resumed).to_string().contains("help: ")
         };
         let nowhere = Reason::NotFound {
             machine: "localhost".to_owned(),
@@ -338,7 +346,8 @@ mod tests {
         let written = Reason::Signatures {
             signatures: Vec::new(),
         };
-        assert!(!helps(&[nowhere.clone(), nowhere.clone()]));
-        assert!(helps(&[nowhere, written]));
+        assert!(!helps(&[nowhere.clone(), nowhere.clone()], false));
+        assert!(helps(&[nowhere.clone(), written.clone()], false));
+        assert!(!helps(&[nowhere, written], true));
     }
 }

@@ -10,6 +10,7 @@ use crate::notes::remark;
 use crate::prepare;
 use crate::prepared::{self, Prepared, possible};
 use crate::task::{Task, threads};
+use crate::values::{member_size, size};
 use raidlab_bench_kernel::{
     KernelBench, Obstacle, Room, Settings, Storage, WrongFault, agent, check_faults,
     faults_in_words, scheduled_fault,
@@ -19,7 +20,7 @@ use raidlab_initramfs::{Archive, Node};
 use raidlab_lab::{Choices, Experiment, Files, HostChoice, QueueStyle, Region, Subject, Suite};
 use raidlab_store::AccuracyNote;
 use raidlab_uml::{Cache, CacheError, Changes, Kernel, Packages, image};
-use raidlab_units::{Bytes, parse_bytes};
+use raidlab_units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -198,7 +199,7 @@ fn settings(task: &Task, suite: &Suite) -> Result<Settings, Failure> {
         memory: memory(&own.memory)?,
         member: match own.member_size.as_str() {
             "whole" => None,
-            text => Some(size("--member-size", text)?),
+            text => Some(member_size("--member-size", text)?),
         },
         call_cost_ns: own.call_cost,
         patience: Duration::from_secs(task.here.patience),
@@ -260,12 +261,6 @@ fn memory(text: &str) -> Result<Bytes, Failure> {
     }
     let words = format!("no guest has {memory} of memory");
     Err(Failure::words(Kind::Usage, words).help("`--memory` is from 64m to 1t"))
-}
-
-fn size(option: &str, text: &str) -> Result<Bytes, Failure> {
-    parse_bytes(text).map_err(|error| {
-        Failure::new(Kind::Usage, error).help(format!("{option} takes `512m` or `4g`"))
-    })
 }
 
 fn experiments(

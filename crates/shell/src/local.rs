@@ -7,7 +7,7 @@
 use crate::command::{Command, Output};
 use crate::hold::{Claim, Lock, LockError, lock_file};
 use crate::process::Process;
-use crate::target::{Frame, Frames, Running, Target, TargetError, Watched};
+use crate::target::{Frame, Frames, Running, TOOL_FOLDERS, Target, TargetError, Watched};
 use crate::watch::{Queue, next_tick};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -16,17 +16,6 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use std::{env, process, thread};
-
-/// The folders in which tools are looked for on this machine beside `PATH`, and on any other:
-/// ordinary users do not have all of them in their path.
-pub const TOOL_FOLDERS: [&str; 6] = [
-    "/usr/local/sbin",
-    "/usr/local/bin",
-    "/usr/sbin",
-    "/usr/bin",
-    "/sbin",
-    "/bin",
-];
 
 /// The largest file that is read, bytes: a larger one is probably a disk.
 const FILE_LIMIT_BYTES: u64 = 64 << 20;
@@ -56,7 +45,7 @@ impl Local {
     }
 
     fn begin(&self, command: &Command) -> Result<LocalRunning, TargetError> {
-        let path = search_path();
+        let path = search_path().join(":");
         let program =
             find_program(&command.program, &path).ok_or_else(|| TargetError::NoProgram {
                 machine: NAME.to_owned(),
@@ -100,8 +89,8 @@ fn failed(action: String, source: io::Error) -> TargetError {
     }
 }
 
-/// The value of `PATH` with the folders of tools that it lacks.
-fn search_path() -> String {
+/// The folders of `PATH`, and the folders of tools that it lacks.
+fn search_path() -> Vec<String> {
     let path = env::var("PATH").unwrap_or_default();
     let mut folders: Vec<&str> = path
         .split(':')
@@ -112,7 +101,7 @@ fn search_path() -> String {
             folders.push(folder);
         }
     }
-    folders.join(":")
+    folders.into_iter().map(str::to_owned).collect()
 }
 
 fn find_program(program: &str, path: &str) -> Option<PathBuf> {
@@ -187,6 +176,13 @@ impl Target for Local {
         let mut names = names.map_err(|source| failed(format!("list {folder}"), source))?;
         names.sort();
         Ok(names)
+    }
+
+    /// Those that cannot be read have no programs for this user.
+    fn tool_folders(&self) -> Vec<String> {
+        let mut folders = search_path();
+        folders.retain(|folder| fs::read_dir(folder).is_ok());
+        folders
     }
 
     fn resolve(&self, path: &str) -> Result<String, TargetError> {

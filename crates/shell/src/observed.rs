@@ -135,6 +135,10 @@ impl<T: Target> Target for Observed<T> {
         })
     }
 
+    fn tool_folders(&self) -> Vec<String> {
+        self.target.tool_folders()
+    }
+
     fn resolve(&self, path: &str) -> Result<String, TargetError> {
         let request = Request::Resolve(path.to_owned());
         self.told.pass(request, self.target.resolve(path), |path| {

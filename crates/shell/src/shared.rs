@@ -34,6 +34,10 @@ macro_rules! target_behind {
                 (**self).list(folder)
             }
 
+            fn tool_folders(&self) -> Vec<String> {
+                (**self).tool_folders()
+            }
+
             fn resolve(&self, path: &str) -> Result<String, TargetError> {
                 (**self).resolve(path)
             }

@@ -7,6 +7,17 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// The folders in which tools are looked for on this machine beside `PATH`, and on any other:
+/// ordinary users do not have all of them in their path.
+pub const TOOL_FOLDERS: [&str; 6] = [
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+];
+
 /// A machine, shared by the thread that does the steps and those that sample.
 pub trait Target: Send + Sync {
     /// The name for people: `localhost`, `root@store1`.
@@ -41,6 +52,11 @@ pub trait Target: Send + Sync {
     /// # Errors
     /// When the folder cannot be read.
     fn list(&self, folder: &str) -> Result<Vec<String>, TargetError>;
+
+    /// The folders in which programs are looked for; some may not exist.
+    fn tool_folders(&self) -> Vec<String> {
+        TOOL_FOLDERS.map(str::to_owned).to_vec()
+    }
 
     /// Resolves a symbolic link to its final target, as an absolute path.
     ///

@@ -94,7 +94,8 @@ impl Built {
     }
 
     /// Whether a device is one of the members.
-    fn has(&self, device: &str) -> bool {
+    #[must_use]
+    pub fn has(&self, device: &str) -> bool {
         self.members.iter().any(|member| member.device == device)
     }
 

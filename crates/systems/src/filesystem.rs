@@ -140,11 +140,12 @@ impl FileSystemSpec {
         check_mount_options(&[ANY_MOUNT, mount], &self.mount_options)
     }
 
-    /// The commands that make the file system on a device, blank or not.
+    /// The commands that make the file system on a device, blank or not; with this label, unless
+    /// its options give it another one.
     ///
     /// # Errors
     /// As [`FileSystemSpec::check`].
-    pub fn make(&self, device: &str) -> Result<Vec<Command>> {
+    pub fn make(&self, device: &str, label: Option<&str>) -> Result<Vec<Command>> {
         self.check()?;
         let own = self.options.iter().cloned();
         let mut commands = Vec::new();
@@ -175,6 +176,10 @@ impl FileSystemSpec {
                 std::iter::once("-U".to_owned()).chain(own).collect(),
             ),
         };
+        let has_label = |word: &String| word.starts_with("-L") || word.starts_with("--label");
+        if let Some(label) = label.filter(|_| !self.options.iter().any(has_label)) {
+            words.splice(0..0, ["-L".to_owned(), label.to_owned()]);
+        }
         words.push(device.to_owned());
         commands.push(Command::destroys(program, words));
         Ok(commands)

@@ -139,8 +139,7 @@ fn cleanup_stops_an_array_by_the_name_that_it_has_now() {
     let mut marks = marks_of_both();
     marks.trial_files.clear();
     let marks = serde_json::to_string(&marks).unwrap();
-    let mut machine = Recorded::from_transcript("localhost", &transcript)
-        .unwrap()
+    let mut machine = super::from(&transcript)
         .file("/var/lib/raidlab-run.json", marks)
         .file("/proc/self/mounts", "")
         .folder("/proc", &[])
@@ -230,8 +229,7 @@ fn labelled(label: &str, marks: &Marks, transcript: &str) -> Recorded {
         "losetup",
         ["--associated", file, "--noheadings", "--output", "NAME"],
     );
-    let mut machine = Recorded::from_transcript("localhost", transcript)
-        .unwrap()
+    let mut machine = super::from(transcript)
         .file("/var/lib/raidlab-run.json", marks)
         .file("/proc/sys/kernel/random/boot_id", format!("{BOOT}\n"))
         .file(

@@ -29,10 +29,21 @@ fn machine(recorded: &Arc<Recorded>) -> Machine {
     machine.with_disks(&disks(), Consent::default()).unwrap()
 }
 
-/// A machine as it was recorded, before anybody looked how its disk throttles writes.
+/// A machine as it was recorded, before anybody looked how its disk throttles writes, which files
+/// are behind loop devices, and which labels file systems have.
 fn from(transcript: &str) -> Recorded {
     let recorded = Recorded::from_transcript("localhost", transcript).unwrap();
-    recorded.file("/sys/block/vda/queue/wbt_lat_usec", "")
+    let words = [
+        "--list",
+        "--noheadings",
+        "--output",
+        "NAME,BACK-INO,BACK-MAJ:MIN",
+    ];
+    let files = "/dev/loop1 9977885      254:0  \n/dev/loop0 9977912      254:0  \n";
+    recorded
+        .file("/sys/block/vda/queue/wbt_lat_usec", "")
+        .says(&Command::reads("losetup", words), files)
+        .lacks("blkid")
 }
 
 fn recorded() -> Arc<Recorded> {

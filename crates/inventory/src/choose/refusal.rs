@@ -55,15 +55,6 @@ pub enum Reason {
         /// The device that is refused, by its path.
         device: String,
     },
-    /// The device is smaller than the plan needs.
-    TooSmall {
-        /// The device that is refused, by its path.
-        device: String,
-        /// The size that the disk has, bytes.
-        size_bytes: u64,
-        /// The size that the plan needs, in bytes.
-        wanted_bytes: u64,
-    },
     /// An earlier wish has taken the device.
     GivenTwice {
         /// The device that is refused, by its path.
@@ -102,7 +93,7 @@ impl Reason {
         match self {
             Self::NotFound { machine } => format!("no such disk on {machine}"),
             Self::Ambiguous { .. } => "several disks have this serial number".to_owned(),
-            Self::NoBlockDevice { .. } => "not a block device".to_owned(),
+            Self::NoBlockDevice { .. } => "no block device, or one of no size".to_owned(),
             Self::NotADisk { kind, .. } => kind.to_string(),
             Self::Root { .. } => "the root file system lies on this disk".to_owned(),
             Self::InUse { used } => in_use(used).to_owned(),
@@ -110,7 +101,6 @@ impl Reason {
                 format!("the same as {twin}, which is in use: {}", in_use(used))
             }
             Self::ReadOnly { .. } => "read-only".to_owned(),
-            Self::TooSmall { .. } => "too small".to_owned(),
             Self::GivenTwice { .. } => "the same disk is given twice".to_owned(),
             Self::Changed { .. } => "not the disk that the plan was made for".to_owned(),
             Self::Appeared { .. } => "somebody's data have come onto it since the plan".to_owned(),
@@ -129,11 +119,6 @@ impl Reason {
             Self::NotADisk { device, .. } | Self::ReadOnly { device } => device.clone(),
             Self::Root { device, root } => format!("{device}; / is on {}", root.join(", ")),
             Self::InUse { used } | Self::TwinInUse { used, .. } => evidence_of(used),
-            Self::TooSmall {
-                device,
-                size_bytes,
-                wanted_bytes,
-            } => format!("{device} holds {size_bytes} bytes, the plan needs {wanted_bytes}"),
             Self::GivenTwice {
                 device,
                 other,
@@ -162,7 +147,6 @@ impl Reason {
             Self::Root { .. } => "use another disk: this one is never given out",
             Self::InUse { used } | Self::TwinInUse { used, .. } => return remedy_of(used),
             Self::ReadOnly { .. } => "lift its write protection (`blockdev --setrw`)",
-            Self::TooSmall { .. } => "give a larger disk or ask for smaller members",
             Self::GivenTwice { .. } => "give each disk once",
             Self::Changed { .. } => "put the planned disk back, or begin a new run",
             Self::Appeared { .. } => "save them, or wipe them yourself and begin a new run",
@@ -181,7 +165,7 @@ fn in_use(used: &Use) -> &'static str {
     match used {
         Use::Mounted { .. } => "mounted",
         Use::MountedElsewhere { .. } => "mounted in another mount namespace",
-        Use::Swap { .. } => "used for swap",
+        Use::Swap { .. } | Use::SwapFile { .. } => "used for swap",
         Use::Member { .. } => "a member of something that runs",
         Use::Held { .. } => "another device rests on it",
         Use::Exported { .. } => "given to other machines by NVMe over Fabrics",
@@ -200,6 +184,7 @@ fn evidence_of(used: &Use) -> String {
             format!("{device}, {filesystem}, listed in /sys/fs/{filesystem}")
         }
         Use::Swap { device } => device.clone(),
+        Use::SwapFile { device, file } => format!("{file} behind {device}"),
         Use::Member { device, of } => format!("{device} in {of}"),
         Use::Held { device, by } => format!("{by} on {device}"),
         Use::Exported { device, subsystem } => format!("{device} in the subsystem {subsystem}"),
@@ -216,7 +201,9 @@ fn remedy_of(used: &Use) -> String {
     match used {
         Use::Mounted { at, .. } => format!("umount {at}, or use another disk"),
         Use::MountedElsewhere { .. } => "stop the container or unit that mounted it".to_owned(),
-        Use::Swap { device } => format!("swapoff {device}, or use another disk"),
+        Use::Swap { device: place } | Use::SwapFile { file: place, .. } => {
+            format!("swapoff {place}, or use another disk")
+        }
         Use::Member { of, .. } => format!("take {of} down, or use another disk"),
         Use::Held { by, .. } => format!("take {by} down, or use another disk"),
         Use::Exported { subsystem, .. } => {

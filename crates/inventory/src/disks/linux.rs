@@ -2,7 +2,7 @@
 
 use super::Inventory;
 use super::lsblk::{self, Listed};
-use super::mounts::{Mount, parse_members, parse_mounts, parse_swaps};
+use super::mounts::{Mount, parse_members, parse_mounts, parse_swap_files, parse_swaps};
 use crate::text::{decimal, optional, optional_number, optional_output};
 use crate::{Disk, DiskKind, InventoryError, System, Use};
 use raidlab_shell::{Command, Target, TargetError};
@@ -23,6 +23,7 @@ pub fn inventory(target: &dyn Target) -> Result<Inventory, InventoryError> {
         one.disk.stable_ids = ids.remove(&one.disk.device).unwrap_or_default();
         describe(target, &mut one.disk)?;
     }
+    tell_files_apart(target, &mut listed)?;
     let mounts = parse_mounts(&target.read("/proc/self/mountinfo")?);
     let teams = teams(target, &mounts)?;
     let uses = uses(target, &listed, &mounts, &teams)?;
@@ -72,6 +73,30 @@ fn describe(target: &dyn Target, disk: &mut Disk) -> Result<(), InventoryError> 
     if let Ok(path) = target.resolve(&folder) {
         disk.link_bits_per_second = link_rate(target, &path)?;
         disk.topology = Some(path);
+    }
+    Ok(())
+}
+
+/// Adds which files are behind loop devices where there are several: one file can have several
+/// paths, by hard links or bind mounts.
+fn tell_files_apart(target: &dyn Target, listed: &mut [Listed]) -> Result<(), InventoryError> {
+    let has_file = |one: &&Listed| one.disk.backing_file.is_some();
+    if listed.iter().filter(has_file).count() < 2 {
+        return Ok(());
+    }
+    let words = [
+        "--list",
+        "--noheadings",
+        "--output",
+        "NAME,BACK-INO,BACK-MAJ:MIN",
+    ];
+    let files = optional_output(target, &Command::reads("losetup", words))?.unwrap_or_default();
+    for line in files.lines() {
+        let mut words = line.split_whitespace();
+        let device = words.next().unwrap_or_default();
+        if let Some(one) = listed.iter_mut().find(|one| one.disk.device == device) {
+            one.disk.backing_inode = Some(words.collect::<Vec<_>>().join(" "));
+        }
     }
     Ok(())
 }
@@ -258,10 +283,12 @@ fn uses(
         }
     }
     mounted_elsewhere(target, listed, &mut uses)?;
-    for device in parse_swaps(&optional(target, "/proc/swaps")?.unwrap_or_default()) {
+    let swaps = optional(target, "/proc/swaps")?.unwrap_or_default();
+    for device in parse_swaps(&swaps) {
         let device = target.resolve(&device).unwrap_or(device);
         uses.push(Use::Swap { device });
     }
+    uses.extend(swap_files(&swaps, listed));
     for (name, of) in parse_members(&optional(target, "/proc/mdstat")?.unwrap_or_default()) {
         uses.push(Use::Member {
             device: device_of(&name),
@@ -279,6 +306,23 @@ fn uses(
     uses.extend(held(target, listed)?);
     uses.extend(exported(target)?);
     Ok(uses)
+}
+
+/// The loop devices on files that are swapped to: the kernel writes into such a file past the loop
+/// device, and reads back what the loop device wrote.
+fn swap_files(swaps: &str, listed: &[Listed]) -> Vec<Use> {
+    let mut uses = Vec::new();
+    for file in parse_swap_files(swaps) {
+        for Listed { disk, .. } in listed {
+            if disk.backing_file.as_ref() == Some(&file) {
+                uses.push(Use::SwapFile {
+                    device: disk.device.clone(),
+                    file: file.clone(),
+                });
+            }
+        }
+    }
+    uses
 }
 
 /// The exports by NVMe over Fabrics. The kernel's target opens none of its devices exclusively, so
@@ -380,4 +424,46 @@ fn root_devices(
     };
     let team = teams.iter().find(|team| team.devices.contains(&device));
     Ok(team.map_or_else(|| vec![device], |team| team.devices.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Machine;
+    use crate::{Inventory, Use};
+
+    #[test]
+    fn a_loop_device_on_a_swap_file_is_in_use() {
+        let swaps = "Filename\tType\tSize\tUsed\tPriority\n/srv/swapfile file 102396 0 -2\n";
+        let machine = Machine::loops()
+            .file("/proc/swaps", swaps)
+            .file("/sys/block/loop4/loop/backing_file", "/srv/swapfile\n");
+        let inventory = Inventory::of(&machine).unwrap();
+        let expected = Use::SwapFile {
+            device: "/dev/loop4".to_owned(),
+            file: "/srv/swapfile".to_owned(),
+        };
+        assert!(inventory.uses_of("/dev/loop4").contains(&&expected));
+        assert!(inventory.uses_of("/dev/loop3").is_empty());
+    }
+
+    /// One file has two hard links, each behind a loop device.
+    #[test]
+    fn loop_devices_on_one_file_are_twins_whatever_its_paths() {
+        let asked = "losetup --list --noheadings --output NAME,BACK-INO,BACK-MAJ:MIN";
+        let files = "/dev/loop3 261      254:0  \n/dev/loop4 260      254:0  \n\
+                     /dev/loop5 260      254:0  \n";
+        let machine = Machine::loops()
+            .file("/sys/block/loop3/loop/backing_file", "/srv/c.img\n")
+            .file("/sys/block/loop4/loop/backing_file", "/srv/a.img\n")
+            .file("/sys/block/loop5/loop/backing_file", "/srv/b.img\n")
+            .command(asked, 0, files);
+        let inventory = Inventory::of(&machine).unwrap();
+        let twins = |device: &str| {
+            let disk = inventory.find(device).unwrap();
+            let twins = inventory.twins(disk).into_iter();
+            twins.map(|twin| twin.device.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(twins("/dev/loop4"), ["/dev/loop5"]);
+        assert_eq!(twins("/dev/loop3"), [""; 0]);
+    }
 }

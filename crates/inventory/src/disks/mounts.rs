@@ -35,16 +35,24 @@ fn parse_mount(line: &str) -> Option<Mount> {
     })
 }
 
-/// Parses the devices of `/proc/swaps`; swap files, which are in mounted file systems,
-/// are left out.
+/// Parses the devices of `/proc/swaps`.
 pub(crate) fn parse_swaps(swaps: &str) -> Vec<String> {
+    swapped_to(swaps, "partition")
+}
+
+/// Parses the files of `/proc/swaps`, which are in mounted file systems.
+pub(crate) fn parse_swap_files(swaps: &str) -> Vec<String> {
+    swapped_to(swaps, "file")
+}
+
+fn swapped_to(swaps: &str, kind: &str) -> Vec<String> {
     swaps
         .lines()
         .skip(1)
         .filter_map(|line| {
             let mut words = line.split_whitespace();
             let path = words.next()?;
-            (words.next()? == "partition").then(|| unescape(path))
+            (words.next()? == kind).then(|| unescape(path))
         })
         .collect()
 }
@@ -76,7 +84,7 @@ pub(crate) fn parse_members(mdstat: &str) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{parse_members, parse_mounts, parse_swaps};
+    use super::{parse_members, parse_mounts, parse_swap_files, parse_swaps};
 
     #[test]
     fn mounts_with_and_without_optional_fields() {
@@ -91,10 +99,11 @@ mod tests {
     }
 
     #[test]
-    fn only_devices_are_swap() {
+    fn swap_devices_and_swap_files_are_told_apart() {
         let text = "Filename\tType\tSize\tUsed\tPriority\n\
                     /dev/loop6  partition\t262140\t0\t-2\n/swapfile file 1 0 -3\n";
         assert_eq!(parse_swaps(text), ["/dev/loop6"]);
+        assert_eq!(parse_swap_files(text), ["/swapfile"]);
     }
 
     #[test]

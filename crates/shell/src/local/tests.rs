@@ -85,6 +85,15 @@ fn the_language_is_c_and_tools_folders_are_in_the_path() {
 }
 
 #[test]
+fn the_folders_of_tools_are_those_in_which_programs_are_found() {
+    let output = Local::new().run(&sh("echo $PATH")).unwrap();
+    let path: Vec<&str> = output.stdout.trim().split(':').collect();
+    let folders = Local::new().tool_folders();
+    assert!(folders.iter().any(|folder| folder == "/usr/sbin"));
+    assert!(folders.iter().all(|folder| path.contains(&folder.as_str())));
+}
+
+#[test]
 fn a_signal_that_ended_it_is_told() {
     let output = Local::new().output(&sh("kill -TERM $$")).unwrap();
     assert_eq!((output.code, output.signal), (None, Some(15)));

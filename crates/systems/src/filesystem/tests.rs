@@ -6,7 +6,7 @@ fn spec(text: &str) -> FileSystemSpec {
 }
 
 fn made(text: &str) -> String {
-    let commands = spec(text).make("/dev/md100").expect("a plan");
+    let commands = spec(text).make("/dev/md100", None).expect("a plan");
     commands.last().expect("a command").to_string()
 }
 
@@ -17,6 +17,18 @@ fn each_is_made_in_its_own_way() {
     insta::assert_snapshot!(made("type = 'xfs'\nstripe = { chunk = '64k', data_members = 3 }"), @"mkfs.xfs -f -q -d su=64k,sw=3 /dev/md100");
     insta::assert_snapshot!(made("type = 'btrfs'\noptions = ['--csum', 'xxhash']"), @"mkfs.btrfs --force --quiet --csum xxhash /dev/md100");
     insta::assert_snapshot!(made("type = 'ufs'\noptions = ['-b', '65536']"), @"newfs -U -b 65536 /dev/md100");
+}
+
+#[test]
+fn a_label_of_its_own_is_kept() {
+    let label = |text: &str| {
+        let commands = spec(text)
+            .make("/dev/sdb", Some("raidlab0"))
+            .expect("a plan");
+        commands.last().expect("a command").to_string()
+    };
+    insta::assert_snapshot!(label("type = 'xfs'"), @"mkfs.xfs -L raidlab0 -f -q /dev/sdb");
+    insta::assert_snapshot!(label("type = 'ext4'\noptions = ['-L', 'mine']"), @"mkfs.ext4 -F -q -E lazy_itable_init=0,lazy_journal_init=0 -L mine /dev/sdb");
 }
 
 #[test]
@@ -32,7 +44,9 @@ fn options_may_be_joined() {
     let text = "type = 'ext4'\noptions = ['-jqE', 'discard', '-Dm0']";
     insta::assert_snapshot!(made(text), @"mkfs.ext4 -F -q -E lazy_itable_init=0,lazy_journal_init=0,discard -j -q -D -m 0 /dev/md100");
     let text = "type = 'ext4'\noptions = ['-qb1024']\nstripe = { chunk = '64k', data_members = 3 }";
-    spec(text).make("/dev/md100").expect_err("another block");
+    spec(text)
+        .make("/dev/md100", None)
+        .expect_err("another block");
 }
 
 /// More than 64 bits count, until a chunk was held to what others are.
@@ -69,7 +83,7 @@ fn a_stripe_must_fit() {
         ),
     ];
     for (text, message) in cases {
-        let error = spec(text).make("/dev/md100").expect_err(text);
+        let error = spec(text).make("/dev/md100", None).expect_err(text);
         assert_eq!(error.to_string(), message);
     }
 }

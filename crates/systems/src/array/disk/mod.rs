@@ -140,10 +140,30 @@ impl ReadState for DiskSpec {
         Ok(Vec::new())
     }
 
-    /// A disk carries no name, so none is ever found.
-    fn find(&self, _: &dyn Target, _: &str) -> Result<Vec<Built>> {
-        Ok(Vec::new())
+    /// A disk carries no name, but the file system on it does, as its label. btrfs is found as an
+    /// array. On FreeBSD none is found.
+    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>> {
+        if self.operating_system == OperatingSystem::FreeBsd {
+            return Ok(Vec::new());
+        }
+        let tags = "--cache-file /dev/null --match-tag LABEL --match-tag TYPE --output export";
+        // It ends with 2 where no device has any of these tags.
+        let labels = Command::reads("blkid", tags.split(' ')).success(&[0, 2]);
+        let told = target.run(&labels)?.stdout;
+        Ok(labelled(&told, prefix))
     }
+}
+
+/// The devices with labels of this prefix in the output of `blkid --output export`, which has a
+/// block of lines for each device.
+fn labelled(blocks: &str, prefix: &str) -> Vec<Built> {
+    let found = blocks.split("\n\n").filter_map(|block| {
+        let value = |tag: &str| block.lines().find_map(|line| line.strip_prefix(tag));
+        let label = value("LABEL=").filter(|label| label.starts_with(prefix))?;
+        let device = value("DEVNAME=").filter(|_| value("TYPE=") != Some("btrfs"))?;
+        Some(Built::found(label, vec![Member::found(device, Bytes(0))]))
+    });
+    found.collect()
 }
 
 #[cfg(test)]

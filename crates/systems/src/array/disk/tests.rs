@@ -1,4 +1,4 @@
-use super::DiskSpec;
+use super::{DiskSpec, labelled};
 use crate::array::{Access, Built, Health, Member};
 use crate::array::{ArraySystem, ChangeMembers, ReadState};
 use raidlab_units::Bytes;
@@ -66,4 +66,21 @@ fn it_fails_with_its_disappearance() {
     };
     assert_eq!(health(Some("19531250\n".to_owned())), Health::Optimal);
     assert_eq!(health(None), Health::Failed);
+}
+
+/// As blkid 2.38.1 prints it: another label, a btrfs, and no label at all.
+#[test]
+fn a_file_system_tells_by_its_label_whose_it_is() {
+    let told = "DEVNAME=/dev/loop0\nLABEL=raidlab0\nTYPE=ext4\n\n\
+                DEVNAME=/dev/loop1\nLABEL=home\nTYPE=ext4\n\n\
+                DEVNAME=/dev/loop2\nLABEL=raidlab0\nTYPE=btrfs\n\n\
+                DEVNAME=/dev/vda\nTYPE=ext4\n";
+    let found = labelled(told, "raidlab");
+    let devices: Vec<_> = found
+        .iter()
+        .map(|one| one.members[0].device.as_str())
+        .collect();
+    assert_eq!(devices, ["/dev/loop0"]);
+    assert_eq!(found[0].name, "raidlab0");
+    assert!(labelled("", "raidlab").is_empty());
 }
