@@ -16,7 +16,7 @@ mod kept;
 mod tests;
 
 use crate::experiment::Experiment;
-use raidlab_store::{EventRecord, Measurement, Operation, Role};
+use raidlab_store::{EventRecord, MAKING, Measurement, Operation, Role};
 use raidlab_units::{Bytes, BytesPerSecond, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -314,8 +314,8 @@ impl Background {
                 // The first period of a kind has the same row in runs with more of them.
                 (false, 1) => String::new(),
                 (false, number) => number.to_string(),
-                (true, 1) => "first".to_owned(),
-                (true, number) => format!("first {number}"),
+                (true, 1) => MAKING.to_owned(),
+                (true, number) => format!("{MAKING} {number}"),
             }
         };
         let periods = self.periods.iter().enumerate();

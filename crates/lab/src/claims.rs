@@ -22,6 +22,7 @@ use crate::files::Files;
 use crate::settings;
 use raidlab_store::{Measurement, Metric, Operation, shown};
 use serde::Deserialize;
+use std::ops::RangeInclusive;
 use toml::Spanned;
 
 #[cfg(test)]
@@ -165,8 +166,8 @@ pub struct Outcome {
     /// Whether other repetitions of the same cells could give the opposite answer: a bound lies
     /// between the least ratio that the rows can give and the greatest.
     pub is_close: bool,
-    /// The bounds in words.
-    pub asked: String,
+    /// The bounds of the claim: 0 and infinity where there is none.
+    pub bounds: RangeInclusive<f64>,
 }
 
 impl Claims {
@@ -326,6 +327,7 @@ impl Selector {
         suites.contains(&row.suite)
             && row.subject == self.subject
             && row.job == self.job
+            && !row.is_of_making()
             && filesystem.is_none_or(|name| *name == row.filesystem)
             && (self.operation.as_ref()).is_none_or(|name| name == row.op.name())
     }
@@ -438,12 +440,7 @@ impl Test {
             ratio,
             holds,
             is_close: !always && !never,
-            asked: match (self.at_least > 0.0, self.at_most.is_finite()) {
-                (true, true) => format!("{} to {}", self.at_least, self.at_most),
-                (true, false) => format!("at least {}", self.at_least),
-                (false, true) => format!("at most {}", self.at_most),
-                (false, false) => "anything".to_owned(),
-            },
+            bounds: allowed,
         })
     }
 }

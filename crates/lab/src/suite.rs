@@ -392,6 +392,7 @@ impl Suite {
         check_file(FileKind::JobFile, &name, &text)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let file = read_job_file(&name, &text, folder, files)?;
+        file.check_that_all_run()?;
         let mut steps = Vec::new();
         let mut places = Places::default();
         for (index, jobs) in file.groups().into_iter().enumerate() {

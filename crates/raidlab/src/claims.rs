@@ -11,6 +11,7 @@ use raidlab_runs::CLAIMS;
 use raidlab_runs::notes::{STORE, remark};
 use raidlab_store::{AccuracyNote, Measurement, Store};
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Arguments of `raidlab claims`.
@@ -127,9 +128,33 @@ fn outcome_in_words(outcome: &Outcome) -> String {
     let mark = if outcome.holds { "" } else { ", does not hold" };
     let close = if outcome.is_close { ", close" } else { "" };
     format!(
-        "{} = {:.2} ({}{mark}{close})",
-        outcome.words, outcome.ratio, outcome.asked
+        "{} = {} ({}{mark}{close})",
+        outcome.words,
+        ratio_in_words(outcome.ratio, &outcome.bounds),
+        asked_in_words(&outcome.bounds)
     )
+}
+
+/// The ratio with two decimals, or with as many as leave it on its side of the bounds: 0.7499 is
+/// not printed as 0.75 where at least that was asked for.
+fn ratio_in_words(ratio: f64, bounds: &RangeInclusive<f64>) -> String {
+    let words = (2..9).map(|places| format!("{ratio:.places$}"));
+    let mut on_its_side = words.filter(|words| {
+        let printed = words.parse().unwrap_or(ratio);
+        bounds.contains(&printed) == bounds.contains(&ratio)
+    });
+    on_its_side.next().unwrap_or_else(|| ratio.to_string())
+}
+
+/// The bounds in words: `at least 1`, `0.9 to 1.1`.
+fn asked_in_words(bounds: &RangeInclusive<f64>) -> String {
+    let (least, most) = (*bounds.start(), *bounds.end());
+    match (least > 0.0, most.is_finite()) {
+        (true, true) => format!("{least} to {most}"),
+        (true, false) => format!("at least {least}"),
+        (false, true) => format!("at most {most}"),
+        (false, false) => "anything".to_owned(),
+    }
 }
 
 /// The verdict in words, how many of its comparisons have no rows, and how many of them other
@@ -165,4 +190,22 @@ fn markdown(claims: &Claims, judged: &[Judged<'_>]) -> String {
         let _ = write!(text, "\n{}\n", escaped(&claims.remark));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{asked_in_words, ratio_in_words};
+
+    #[test]
+    fn a_ratio_is_printed_on_its_side_of_the_bounds() {
+        let least = 0.75..=f64::INFINITY;
+        assert_eq!(ratio_in_words(0.749_86, &least), "0.7499");
+        assert_eq!(ratio_in_words(0.751, &least), "0.75");
+        assert_eq!(ratio_in_words(0.75, &least), "0.75");
+        let most = 0.0..=1.0;
+        assert_eq!(ratio_in_words(1.0 + 1e-12, &most), "1.000000000001");
+        assert_eq!(ratio_in_words(0.996, &most), "1.00");
+        let asked = [least, most, 0.9..=1.1].map(|bounds| asked_in_words(&bounds));
+        assert_eq!(asked, ["at least 0.75", "at most 1", "0.9 to 1.1"]);
+    }
 }

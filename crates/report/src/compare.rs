@@ -36,6 +36,7 @@ use raidlab_statistics::{Change, Comparison, Correction, Verdict, correct_table}
 use raidlab_store::{Finding, Measurement, MemberUse, Severity};
 use raidlab_units::distinct;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// The number of rows up to which each verdict is read on its own (Holm); more are read for
 /// patterns (Benjamini and Hochberg).
@@ -333,6 +334,9 @@ fn judge(
     rows: &mut [ComparedRow],
 ) -> String {
     let (base, other) = (&runs[0], &runs[run]);
+    // Another seed makes another choice of disk angles and places, which is chance.
+    let modelled = [base, other].map(|one| (&one.run.bench, one.run.seed));
+    let modelled = modelled[0] == modelled[1] && base.run.bench == MODEL_BENCH;
     let mut places = Vec::new();
     let mut table: Vec<Comparison> = Vec::new();
     for (place, pair) in found.iter().enumerate() {
@@ -350,8 +354,10 @@ fn judge(
         };
         let mut stream = stream(base.run.seed, own_base.row.head).fork("runs", run as u64);
         let sides = (side(own_base, base), side(own_other, other));
-        if let Some(comparison) = compare_sides(&sides.0, &sides.1, rate, &mut stream) {
-            places.push(place);
+        if let Some(mut comparison) = compare_sides(&sides.0, &sides.1, rate, &mut stream) {
+            let certain = modelled && are_paired(own_base, own_other);
+            comparison.p_value = comparison.p_value.filter(|_| !certain);
+            places.push((place, certain));
             table.push(comparison);
         }
     }
@@ -368,22 +374,19 @@ fn judge(
         )
     };
     correct_table(&mut table, correction);
-    let modelled = base.run.bench == MODEL_BENCH && other.run.bench == MODEL_BENCH;
-    // Another seed makes another choice of disk angles and places, which is chance.
-    let modelled = modelled && base.run.seed == other.run.seed;
-    let rows_better: Vec<bool> = rows.iter().map(|row| row.more_is_better).collect();
-    for (place, comparison) in places.into_iter().zip(table) {
+    let all_certain = modelled && places.iter().all(|(_, certain)| *certain);
+    for ((place, certain), comparison) in places.into_iter().zip(table) {
         let values = [0, run].map(|run| rows[place].cells[run].as_ref().map(|cell| cell.value));
         let (own_base, own_other) = found[place];
         let limits = shown(own_other).zip(shown(own_base));
         let limits = limits.and_then(|(other, base)| Limits::of(other, base));
+        let better = rows[place].more_is_better;
         if let ([Some(base), Some(other)], Some(cell)) = (values, &mut rows[place].cells[run]) {
-            let better = rows_better[place];
-            cell.verdict = verdict(base, other, &comparison, modelled.then_some(better))
+            cell.verdict = verdict(base, other, &comparison, certain.then_some(better))
                 .map(|verdict| verdict.unless_open(limits));
         }
     }
-    if modelled {
+    if all_certain {
         return "Between runs of a model with the same seed there is no chance.".to_owned();
     }
     if judged == 0 {
@@ -392,8 +395,18 @@ fn judge(
     format!("The verdicts of {judged} rows are corrected together ({words}).")
 }
 
-/// A verdict in printable form. Between runs of a model with the same seed there is no chance, so
-/// every difference counts; `modelled`: whether more is better between such runs.
+/// Whether two cells are of the same repetitions. Each repetition of a model has its own angles and
+/// places, so one of them differs from the median of several by chance.
+fn are_paired(base: Found<'_, '_>, other: Found<'_, '_>) -> bool {
+    let numbers = |found: Found<'_, '_>| -> BTreeSet<u32> {
+        let kept = found.row.kept(found.column);
+        kept.map(|m| m.repetition).collect()
+    };
+    numbers(base) == numbers(other)
+}
+
+/// A verdict in printable form. Between the same repetitions of a model with the same seed there is
+/// no chance, so every difference counts; `modelled`: whether more is better between such runs.
 fn verdict(
     base: f64,
     other: f64,
@@ -403,7 +416,9 @@ fn verdict(
     let change = Change::between(base, other)?;
     let (answer, words) = match (&found.verdict, modelled) {
         (_, Some(more_is_better)) => {
-            let within = (change.ratio() - 1.0).abs() < found.margin;
+            // Either run may be the base.
+            let most = 1.0 + found.margin;
+            let within = (1.0 / most..=most).contains(&change.ratio());
             let answer = match (change.ratio() >= 1.0) == more_is_better {
                 _ if within => Answer::Same,
                 true => Answer::Better,
@@ -432,8 +447,13 @@ impl ComparedVerdict {
     /// leave it open.
     fn unless_open(mut self, limits: Option<Limits>) -> Self {
         let open = limits.filter(|limits| limits.leave_open(self.ratio));
-        let differs = matches!(self.answer, Answer::Better | Answer::Worse);
-        if let Some(limits) = open.filter(|_| differs) {
+        let is_claim = |limits: &Limits| match self.answer {
+            Answer::Better | Answer::Worse => true,
+            // Equal figures of unlike disks may well differ on the real ones.
+            Answer::Same => !limits.same_disks,
+            Answer::CannotTell => false,
+        };
+        if let Some(limits) = open.filter(is_claim) {
             self.answer = Answer::CannotTell;
             self.words = format!("cannot tell: {}", limits.words());
         }

@@ -75,7 +75,7 @@ impl fmt::Display for Comparison {
                 difference_text(*ratio, interval, self.direction)
             }
             Verdict::Same { interval, .. } => same_text(interval, self.margin),
-            Verdict::CannotTell { why } => cannot_tell_text(why, self.direction),
+            Verdict::CannotTell { why } => cannot_tell_text(why, self.direction, self.margin),
         })
     }
 }

@@ -117,21 +117,23 @@ pub(crate) fn difference_text(ratio: f64, interval: &Interval, direction: Direct
     )
 }
 
-/// One end of an interval in words: `3 % slower`, `2.4 x as fast`.
-fn end_text(ratio: f64, direction: Direction) -> String {
+/// One end of an interval in words: `3 % slower`, `2.4 x as fast`. What would be printed as the
+/// margin has a decimal, as 1.7 % is within 2 % and 2.3 % is not.
+fn end_text(ratio: f64, direction: Direction, margin: f64) -> String {
     if ratio > 2.0 {
         return format!("{ratio:.1} x {}", as_word(direction));
     }
     let size = (ratio - 1.0).abs() * 100.0;
-    let places = decimals(2.0, size);
+    let least = usize::from((size - margin * 100.0).abs() < 0.5);
+    let places = decimals(2.0, size).max(least);
     format!("{size:.places$} % {}", word(ratio, direction))
 }
 
-fn between_text(interval: &Interval, direction: Direction) -> String {
+fn between_text(interval: &Interval, direction: Direction, margin: f64) -> String {
     format!(
         "between {} and {} ({} interval)",
-        end_text(interval.low, direction),
-        end_text(interval.high, direction),
+        end_text(interval.low, direction, margin),
+        end_text(interval.high, direction, margin),
         interval.confidence
     )
 }
@@ -158,16 +160,16 @@ fn repetitions(count: usize) -> &'static str {
     }
 }
 
-pub(crate) fn cannot_tell_text(why: &CannotTell, direction: Direction) -> String {
+pub(crate) fn cannot_tell_text(why: &CannotTell, direction: Direction, margin: f64) -> String {
     let reason = match why {
         CannotTell::TooFew { base, other } if base == other => {
             format!("{base} {} each", repetitions(*base))
         }
         CannotTell::TooFew { base, other } => format!("{base} against {other} repetitions"),
-        CannotTell::Overlap { interval } => between_text(interval, direction),
+        CannotTell::Overlap { interval } => between_text(interval, direction, margin),
         CannotTell::NearMargin { interval } => format!(
             "perhaps too small to matter, {}",
-            between_text(interval, direction)
+            between_text(interval, direction, margin)
         ),
         CannotTell::NoInterval(why) => why.to_string(),
         CannotTell::ManyComparisons { rows, adjusted_p } => {

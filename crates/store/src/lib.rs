@@ -33,8 +33,8 @@ pub use export::{
 };
 pub use input::read_bytes;
 pub use measurement::{
-    DiskBand, KeptPlan, Latency, MAIN_FIT, Measurement, MemberUse, Metric, PublishedFigure, Role,
-    Run, Setting, shown,
+    DiskBand, KeptPlan, Latency, MAIN_FIT, MAKING, Measurement, MemberUse, Metric, PublishedFigure,
+    Role, Run, Setting, shown,
 };
 pub use origin::{Origin, RunId};
 pub use raidlab_results::{Fact, Operation, UnknownOperation, fact};

@@ -314,7 +314,18 @@ pub struct Measurement {
     pub published: Vec<PublishedFigure>,
 }
 
+/// The part of the recovery by which an array was made, and of the time degraded with it. A later
+/// one has a number behind it.
+pub const MAKING: &str = "first";
+
 impl Measurement {
+    /// Whether the row is of the recovery by which an array was made, and so of no rebuild.
+    #[must_use]
+    pub fn is_of_making(&self) -> bool {
+        matches!(self.op, Operation::Recovery | Operation::Degraded)
+            && self.part.starts_with(MAKING)
+    }
+
     /// Creates an empty row of a bench.
     #[must_use]
     pub fn blank(bench: &str) -> Self {

@@ -199,6 +199,30 @@ fn claims_speak_of_rebuilds() {
     assert_eq!(of("recovery", 40.0), (Verdict::NotRun, None));
 }
 
+/// md makes a RAID 5 by a recovery, which is no repetition of a later one.
+#[test]
+fn the_recovery_that_makes_an_array_is_no_rebuild() {
+    let claims = claims(&FILE.replace(" j read", " background degraded")).expect("valid");
+    let degraded = |subject: &str, part: &str, seconds: u64| Measurement {
+        op: Operation::Degraded,
+        part: part.to_owned(),
+        runtime_ns: seconds * 1_000_000_000,
+        array_state_end: "[UUU]".to_owned(),
+        ..row(subject, "background", 0.0)
+    };
+    let rows = vec![
+        degraded("both", "first", 100),
+        degraded("both", "", 300),
+        degraded("one", "", 100),
+        degraded("two", "", 100),
+    ];
+    let judged = claims.judge(&[rows]);
+    let outcome = &judged[0].outcomes[0];
+    assert_eq!((outcome.ratio, outcome.is_close), (1.5, false));
+    let made = ["both", "one", "two"].map(|subject| degraded(subject, "first", 100));
+    assert_eq!(claims.judge(&[made.to_vec()])[0].verdict, Verdict::NotRun);
+}
+
 /// What is said of a mistake, and the change that makes it.
 const MISTAKES: &str = r#"
 twice                id = "B"                             id = "A"

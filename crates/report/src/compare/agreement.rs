@@ -78,8 +78,8 @@ pub struct Agreement {
     pub classes: Vec<ClassAgreement>,
     /// The cells beyond their bounds, the farthest first.
     pub beyond: Vec<BeyondCell>,
-    /// The number of cells that are in one of the runs only, that an audit struck out, or whose
-    /// time had not ended.
+    /// The number of cells that are in one of the runs only, that an audit struck out, whose time
+    /// had not ended, or whose figure is 0 in the base or not known.
     pub not_compared: usize,
 }
 

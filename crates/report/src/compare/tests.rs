@@ -116,6 +116,21 @@ fn a_row_of_one_run_only_is_shown_without_a_verdict() {
     assert_eq!(super::order(row), 3);
 }
 
+/// A job that did nothing ran all the same.
+#[test]
+fn a_row_of_zeros_is_in_both_runs() {
+    let mut zeros = sample::data();
+    for m in &mut zeros.measurements {
+        (m.iops, m.bytes_per_second, m.total_ios, m.total_bytes) = (0.0, 0.0, 0, 0);
+    }
+    let found = compare(&[zeros, sample::data()]).unwrap();
+    assert!(found.rows.iter().all(|row| row.cells[1].is_some()));
+    for text in [found.markdown(), found.html().unwrap()] {
+        assert!(text.contains("a figure is 0 or not known"));
+        assert!(!text.contains("not in both runs"));
+    }
+}
+
 #[test]
 fn single_repetitions_cannot_tell_but_their_series_can() {
     let mut runs = runs();
@@ -166,6 +181,27 @@ fn models_have_no_chance_in_them() {
     assert!(found.correction.contains(words), "{}", found.correction);
 }
 
+/// One repetition differs from the median of two by chance, whatever the seed.
+#[test]
+fn other_repetitions_of_a_model_are_chance() {
+    let mut other = sample::data();
+    let mut again = other.measurements.clone();
+    for m in &mut again {
+        m.repetition = 1;
+        m.iops *= 1.2;
+        m.bytes_per_second *= 1.2;
+    }
+    other.measurements.extend(again);
+    let found = compare(&[sample::data(), other.clone()]).unwrap();
+    assert_eq!(found.runs[1].cannot_tell, found.rows.len());
+    let verdict = found.rows[0].cells[1].as_ref().unwrap().verdict.as_ref();
+    let words = verdict.map(|verdict| verdict.words.as_str());
+    assert_eq!(words, Some("cannot tell: 1 against 2 repetitions"));
+    let found = compare(&[other.clone(), other]).unwrap();
+    assert_eq!(found.runs[1].same, found.rows.len());
+    assert!(found.correction.ends_with("there is no chance."));
+}
+
 #[test]
 fn runs_on_disks_that_nobody_fitted_are_told_apart_as_far_as_these_are_known() {
     let answers = |change: f64, ratio: f64| {
@@ -195,6 +231,37 @@ fn runs_on_disks_that_nobody_fitted_are_told_apart_as_far_as_these_are_known() {
     assert!(text.contains('…'), "{text}");
     // What is the same stays the same.
     assert_eq!(answers(1.0, 1.2).0, Answer::Same);
+}
+
+#[test]
+fn either_run_of_a_model_may_be_the_base() {
+    let mut other = sample::data();
+    for m in &mut other.measurements {
+        m.iops *= 1.0202;
+        m.bytes_per_second *= 1.0202;
+    }
+    let found = compare(&[sample::data(), other.clone()]).unwrap();
+    assert_eq!(found.runs[1].better, found.rows.len());
+    let found = compare(&[other, sample::data()]).unwrap();
+    assert_eq!(found.runs[1].worse, found.rows.len());
+}
+
+#[test]
+fn equal_figures_of_unlike_disks_that_nobody_fitted_are_not_called_the_same() {
+    let base = sample::data();
+    let mut other = base.clone();
+    for m in &mut other.measurements {
+        m.disk_band = Some(raidlab_store::DiskBand {
+            low: 0.5,
+            high: 2.0,
+            ratio: 1.2,
+        });
+        for member in &mut m.members {
+            "another".clone_into(&mut member.model);
+        }
+    }
+    let found = compare(&[base, other]).unwrap();
+    assert_eq!(found.runs[1].cannot_tell, found.rows.len());
 }
 
 #[test]

@@ -216,8 +216,10 @@ fn figure_words(cell: &ComparedCell) -> String {
 
 /// The change, the verdict, and its tone.
 fn verdict_words(row: &ComparedRow, run: usize) -> (String, String, Tone) {
-    let struck = row.cells.iter().flatten().any(|cell| cell.struck);
-    let goes_on = row.cells.iter().flatten().any(|cell| cell.at_least);
+    // Of several runs only this one and the base decide.
+    let both = [0, run].map(|run| row.cells[run].as_ref());
+    let any = |holds: fn(&ComparedCell) -> bool| both.iter().flatten().any(|cell| holds(cell));
+    let (struck, goes_on) = (any(|cell| cell.struck), any(|cell| cell.at_least));
     match row.cells[run]
         .as_ref()
         .and_then(|cell| cell.verdict.as_ref())
@@ -236,6 +238,11 @@ fn verdict_words(row: &ComparedRow, run: usize) -> (String, String, Tone) {
             Tone::Plain,
         ),
         None if goes_on => (String::new(), "had not ended".to_owned(), Tone::Plain),
+        None if both.iter().all(Option::is_some) => (
+            String::new(),
+            "a figure is 0 or not known".to_owned(),
+            Tone::Plain,
+        ),
         None => (String::new(), "not in both runs".to_owned(), Tone::Plain),
     }
 }

@@ -98,9 +98,11 @@ impl Limits {
     }
 }
 
+/// The models of the disks that took part: an idle member says nothing of a figure.
 fn models(m: &Measurement) -> BTreeSet<&str> {
-    let models = m.members.iter().map(|member| member.model.as_str());
-    models.collect()
+    let members = m.members.iter();
+    let busy = members.filter(|member| member.read_ios + member.write_ios > 0);
+    busy.map(|member| member.model.as_str()).collect()
 }
 
 /// The disks without a fit in some rows, in words; empty where there are none.
@@ -108,19 +110,14 @@ fn models(m: &Measurement) -> BTreeSet<&str> {
 /// A row has no band where all disks that took part were fitted: so those of such rows are.
 /// Where that leaves several of a row with a band, one of them may be fitted all the same.
 pub(crate) fn unfitted<'a>(rows: impl Iterator<Item = &'a Measurement> + Clone) -> String {
-    let took_part = |m: &'a Measurement| {
-        let members = m.members.iter();
-        let busy = members.filter(|member| member.read_ios + member.write_ios > 0);
-        busy.map(|member| member.model.as_str()).collect()
-    };
     let fitted: BTreeSet<&str> = rows
         .clone()
         .filter(|m| m.disk_band.is_none())
-        .flat_map(|m| -> BTreeSet<&str> { took_part(m) })
+        .flat_map(models)
         .collect();
     let others: Vec<BTreeSet<&str>> = rows
         .filter(|m| m.disk_band.is_some())
-        .map(|m| &took_part(m) - &fitted)
+        .map(|m| &models(m) - &fitted)
         .collect();
     let names: Vec<&str> = others
         .iter()
@@ -180,6 +177,22 @@ mod tests {
         let fitted = Limits::of(&on("a", BAND), &on("b", None)).unwrap();
         assert_eq!((fitted.low, fitted.high), (0.5, 2.0));
         assert_eq!(Limits::of(&on("a", None), &on("b", None)), None);
+    }
+
+    /// Two mirrors of the same unlike disks, each of which reads another one of them.
+    #[test]
+    fn an_idle_member_makes_no_disks_the_same() {
+        let read_by = |reader: usize| {
+            let mut m = on("a", BAND);
+            "b".clone_into(&mut m.members[1].model);
+            for (place, member) in m.members.iter_mut().enumerate() {
+                (member.read_ios, member.write_ios) = (u64::from(place == reader), 0);
+            }
+            m
+        };
+        assert!(Limits::of(&read_by(0), &read_by(0)).unwrap().same_disks);
+        let other = Limits::of(&read_by(0), &read_by(1)).unwrap();
+        assert!(!other.same_disks && other.leave_open(3.9));
     }
 
     #[test]

@@ -116,17 +116,20 @@ enum Work {
     Jobs,
     /// Syncs that make members equal, and the time until all are filled.
     Rebuilds,
+    /// Recoveries by which arrays were made: a RAID 5 is, and other arrays are not.
+    Makings,
     /// Syncs that only compare members: whose rebuild is short need not be quick at this.
     Checks,
 }
 
 impl Work {
-    const ALL: [Self; 3] = [Self::Jobs, Self::Rebuilds, Self::Checks];
+    const ALL: [Self; 4] = [Self::Jobs, Self::Rebuilds, Self::Makings, Self::Checks];
 
     fn of(row: &Row<'_>) -> Self {
         match row.head.op {
             _ if row.is_of_job() => Self::Jobs,
             Operation::Check => Self::Checks,
+            _ if row.head.is_of_making() => Self::Makings,
             _ => Self::Rebuilds,
         }
     }
@@ -195,7 +198,9 @@ fn says_something(row: &Row<'_>, work: Work) -> bool {
         // Where nobody did anything nobody is better.
         Work::Jobs => row.cells.iter().flatten().any(|cell| cell.value > 0.0),
         // Not every array has a third recovery, and an unfinished one cannot be ranked.
-        Work::Rebuilds | Work::Checks => row.valid_values().into_iter().flatten().count() > 1,
+        Work::Rebuilds | Work::Makings | Work::Checks => {
+            row.valid_values().into_iter().flatten().count() > 1
+        }
     }
 }
 
@@ -250,6 +255,7 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str, work: Work) -> Option<V
     let open = open(&rows, &scores);
     Some(Verdict {
         title: match work {
+            Work::Makings => "Making of the array".to_owned(),
             Work::Checks => "Check".to_owned(),
             Work::Jobs | Work::Rebuilds => class_title(data, class),
         },

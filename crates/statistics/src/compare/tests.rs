@@ -71,7 +71,7 @@ fn verdicts_in_words() {
     let overlap = text(near, (103.0, 98.0, 108.0), RATE);
     assert_eq!(
         overlap,
-        "cannot tell: between 2 % slower and 8 % faster (95 % interval)"
+        "cannot tell: between 2.4 % slower and 8 % faster (95 % interval)"
     );
     let tight = text((100.0, 99.6, 100.4), (100.1, 99.7, 100.5), RATE);
     assert_eq!(

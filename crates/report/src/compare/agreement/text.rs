@@ -132,8 +132,8 @@ impl Agreement {
             let others = count(self.not_compared, "is", "are");
             let _ = write!(
                 words,
-                "; {others} not compared: in one run only, struck out by its audit, or a time that \
-                 had not ended"
+                "; {others} not compared: in one run only, struck out by its audit, a time that had \
+                 not ended, or a figure that is 0 in the base or not known"
             );
         }
         words.push('.');

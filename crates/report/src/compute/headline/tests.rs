@@ -3,6 +3,7 @@ use crate::compute::trust::{trust, what_ran};
 use crate::compute::view::View;
 use crate::data::RunData;
 use crate::sample;
+use raidlab_store::Measurement;
 
 fn verdict_of(rates: &[(&str, [f64; 2])]) -> String {
     let mut data = sample::data();
@@ -190,7 +191,8 @@ fn the_sample_in_words() {
 fn what_arrays_do_is_not_ranked_with_what_jobs_do() {
     let mut data = sample::data();
     data.measurements.clear();
-    for (subject, iops, seconds) in [("md", 100.0, 80_u64), ("zfs", 50.0, 40)] {
+    let subjects = [("md", 100.0, 80_u64, 10), ("zfs", 50.0, 40, 20)];
+    for (subject, iops, seconds, making) in subjects {
         let mut job = sample::cell(subject, 0);
         (job.iops, job.class) = (iops, "rebuild".to_owned());
         let mut recovery = sample::cell(subject, 1);
@@ -198,12 +200,18 @@ fn what_arrays_do_is_not_ranked_with_what_jobs_do() {
         recovery.runtime_ns = seconds * 1_000_000_000;
         recovery.sync_percent_end = Some(100.0);
         recovery.class = "rebuild".to_owned();
-        data.measurements.extend([job, recovery]);
+        let first = Measurement {
+            part: raidlab_store::MAKING.to_owned(),
+            runtime_ns: making * 1_000_000_000,
+            ..recovery.clone()
+        };
+        data.measurements.extend([job, recovery, first]);
     }
     let view = View::new(&data);
     let found = verdicts(&data, &view);
     let winners: Vec<String> = found.iter().map(|one| one.winner(&view.names)).collect();
-    assert_eq!(winners, ["md", "zfs"]);
+    assert_eq!(winners, ["md", "zfs", "md"]);
+    assert_eq!(found[2].title, "Making of the array");
 }
 
 #[test]
