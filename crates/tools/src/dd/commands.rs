@@ -103,12 +103,59 @@ fn operands(command: &str) -> Option<Operands> {
     names_files.then_some(operands)
 }
 
-/// The direction of a copy: to `/dev/null` it is a read; any other is taken for a write.
+/// The direction of a copy. To nowhere it is a read, and so it is where a place is copied to
+/// standard output (`>/dev/null`, `| md5sum`). Any other is taken for a write.
 pub(super) fn direction(operands: &[(String, String)]) -> Operation {
-    let is_of = |(name, value): &(String, String)| name == "of" && value == "/dev/null";
-    if operands.iter().any(is_of) {
+    // Of an operand that is given twice dd takes the last.
+    let last = |name: &str| {
+        let mut named = operands.iter().filter(|(own, _)| own == name);
+        named.next_back().map(|(_, value)| value.as_str())
+    };
+    let reads = match (last("if"), last("of")) {
+        (_, Some(output)) => ["/dev/null", "/dev/zero"].contains(&output),
+        (Some(input), None) => !["/dev/zero", "/dev/urandom", "/dev/random"].contains(&input),
+        (None, None) => false,
+    };
+    if reads {
         Operation::Read
     } else {
         Operation::Write
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Operation::{self, Read, Write};
+    use crate::dd::parse;
+
+    fn of(command: &str) -> Operation {
+        let text = format!("# {command}\n16+0 records in\n16+0 records out\n");
+        parse(&text).expect("dd's own output").parts[0].operation
+    }
+
+    #[test]
+    fn what_goes_nowhere_or_into_a_pipe_was_read() {
+        for (command, operation) in [
+            ("dd if=/dev/md0 of=/dev/null bs=1M", Read),
+            ("dd if=/dev/md0 of=/dev/zero bs=1M", Read),
+            ("dd if=/dev/md0 bs=1M count=16 >/dev/null", Read),
+            ("dd if=/dev/md0 bs=1M count=16 | md5sum", Read),
+            ("dd if=/dev/zero of=/dev/null of=/mnt/file bs=1M", Write),
+            ("dd if=/dev/zero bs=1M count=16 > /mnt/file", Write),
+            ("dd if=/mnt/a of=/mnt/b bs=1M", Write),
+        ] {
+            assert_eq!(of(command), operation, "{command}");
+        }
+    }
+
+    /// A terminal shows the key that ended dd right before what dd then prints.
+    #[test]
+    fn a_copy_that_a_key_ended_is_read() {
+        let text = "$ dd if=/dev/zero of=/mnt/file bs=1M\n^C5120+0 records in\n\
+            5120+0 records out\n5368709120 bytes (5.4 GB, 5.0 GiB) copied, 50 s, 107 MB/s\n";
+        let result = parse(text).expect("dd's own output");
+        assert_eq!(result.parts.len(), 1);
+        assert_eq!(result.parts[0].total_ios, Some(5120));
+        assert_eq!(result.parts[0].total_bytes, Some(5_368_709_120));
     }
 }

@@ -148,12 +148,14 @@ impl Benchmark for Dd {
     }
 }
 
-/// Whether dd reads the place or writes to it; `None` where it does neither.
+/// Whether dd reads the place or writes to it; `None` where it does neither. Of an operand that is
+/// given twice dd takes the last.
 fn operation(arguments: &[String], place: &Place<'_>) -> Option<Operation> {
     let inside = format!("{}/", place.path);
     let ours = |prefix: &str| {
-        let mut paths = arguments.iter().filter_map(|one| one.strip_prefix(prefix));
-        paths.any(|path| path == place.path || path.starts_with(&inside))
+        let mut paths = arguments.iter().rev();
+        let last = paths.find_map(|one| one.strip_prefix(prefix));
+        last.is_some_and(|path| path == place.path || path.starts_with(&inside))
     };
     if ours("if=") {
         Some(Operation::Read)

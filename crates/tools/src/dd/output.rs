@@ -315,7 +315,9 @@ fn rate_in_bytes(number: f64, unit: &str) -> Option<f64> {
 /// word before it.
 fn records(line: &str) -> Option<(u64, u64)> {
     let is_word_of_others = |letter: char| letter.is_alphabetic() && !letter.is_ascii();
-    let (whole, rest) = line.trim().split_once('+')?;
+    // A terminal shows Ctrl-C where dd then prints its report.
+    let line = line.trim().trim_start_matches("^C");
+    let (whole, rest) = line.split_once('+')?;
     let whole = whole.trim_start_matches(is_word_of_others).trim_start();
     let end = rest.find(|letter: char| !letter.is_ascii_digit())?;
     let (partial, words) = rest.split_at(end);

@@ -332,6 +332,10 @@ fn dd_reads_or_writes_its_place() {
     let swapped = does(["if=/dev/null", "of=/mnt/array/file"]);
     assert_eq!(swapped, Ok(Some(Operation::Write)));
     assert!(does(["if=/dev/zero", "of=/dev/null"]).is_err());
+    // Of two outputs only the last is written to.
+    assert!(does(["of=/mnt/array/file", "of=/dev/null"]).is_err());
+    let last = does(["of=/dev/null", "of=/mnt/array/file"]);
+    assert_eq!(last, Ok(Some(Operation::Write)));
 }
 
 #[test]

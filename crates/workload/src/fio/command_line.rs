@@ -58,6 +58,7 @@ impl FioJobs {
             name: name.to_owned(),
             jobs: jobs(options, place),
             notes: reader.notes,
+            processes_before: 0,
         })
         .and_then(Self::checked)
     }

@@ -43,6 +43,7 @@ impl FioJobs {
             name: name.to_owned(),
             jobs: sections.jobs,
             notes: sections.reader.notes,
+            processes_before: 0,
         })
         .and_then(Self::checked)
     }

@@ -7,7 +7,7 @@
 //! print it ([`FioJobs::arguments`]), so that both run the same job.
 
 use super::Note;
-use super::error::Place;
+use super::error::{JobFileError, OptionError, Place};
 use super::table::canonical_name;
 use super::value;
 use raidlab_units::Nanos;
@@ -99,6 +99,18 @@ impl FioJob {
             .is_some_and(|option| (option.value.as_deref() != Some("0")) == option.is("direct"))
     }
 
+    /// The number of its clones; one where only a machine says it.
+    fn clones(&self) -> u32 {
+        let clones = self.value("numjobs").map(str::trim);
+        clones.and_then(|text| text.parse().ok()).unwrap_or(1)
+    }
+
+    /// The option by which its end ends the others, if it has that.
+    fn exits_all(&self) -> Option<&FioOption> {
+        let last = self.options.iter().rfind(|option| option.is("exitall"));
+        last.filter(|option| option.value.as_deref() != Some("0"))
+    }
+
     /// Whether it waits for all jobs before it, and so begins a group.
     fn begins_a_group(&self) -> bool {
         let mut last = self.options.iter().rev();
@@ -116,6 +128,9 @@ pub struct FioJobs {
     pub jobs: Vec<FioJob>,
     /// Notes for the user on the reading.
     pub notes: Vec<Note>,
+    /// The number of processes of earlier groups of the same file. fio counts them on, and a
+    /// `randseed` gives each process numbers of its own.
+    pub processes_before: u32,
 }
 
 /// The target of the jobs.
@@ -136,17 +151,27 @@ impl FioJobs {
 
     /// The jobs of each group that runs together: a job with `stonewall` begins
     /// a new one. A `wait_for` that names a job of an earlier group is left out: that job has
-    /// ended, and a run of this group alone does not know it.
+    /// ended, and a run of this group alone does not know it. An `exitall` anywhere is one switch
+    /// for all groups, as in fio.
     #[must_use]
     pub fn groups(&self) -> Vec<Self> {
         let mut groups = Vec::new();
         let mut ended: Vec<&str> = Vec::new();
+        let mut processes = 0_u32;
+        let exits_all = self.jobs.iter().find_map(FioJob::exits_all);
         for jobs in self.jobs.chunk_by(|_, next| !next.begins_a_group()) {
             let mut group = Self {
                 name: self.name.clone(),
                 jobs: jobs.to_vec(),
                 notes: self.notes.clone(),
+                processes_before: processes,
             };
+            for job in jobs {
+                processes = processes.saturating_add(job.clones());
+            }
+            if !jobs.iter().any(|job| job.exits_all().is_some()) {
+                group.jobs[0].options.extend(exits_all.cloned());
+            }
             let is_here = |name: &str| jobs.iter().any(|job| job.name() == Some(name));
             let has_ended = |name: &str| ended.contains(&name) && !is_here(name);
             for job in &mut group.jobs {
@@ -158,6 +183,33 @@ impl FioJobs {
             groups.push(group);
         }
         groups
+    }
+
+    /// Checks that all groups run. With `exitall` fio runs none behind a job that has
+    /// `exit_what=all`, and here each group is a run of its own.
+    ///
+    /// # Errors
+    /// The option of the first job that has such a group behind it.
+    pub fn check_that_all_run(&self) -> Result<(), JobFileError> {
+        if !self.jobs.iter().any(|job| job.exits_all().is_some()) {
+            return Ok(());
+        }
+        for (index, job) in self.jobs.iter().enumerate() {
+            let said = job.options.iter().rfind(|option| option.is("exit_what"));
+            let said = said.filter(|option| option.value.as_deref() == Some("all"));
+            if let Some(option) = said
+                && self.jobs[index + 1..].iter().any(FioJob::begins_a_group)
+            {
+                return Err(JobFileError::Option {
+                    place: option.place.clone(),
+                    option: option.name.clone(),
+                    cause: Box::new(OptionError::NotModelled {
+                        reason: "jobs of later groups that never run",
+                    }),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Whether the jobs were read from lines of a job file.
@@ -188,7 +240,8 @@ impl FioJobs {
     }
 
     /// Reaches the depth of each job by asynchronous requests of one clone, or
-    /// by as many synchronous threads. A limit counts for each thread then, which is noted.
+    /// by as many synchronous threads. A limit counts for each thread then, which is noted. So is
+    /// an engine that another one replaces.
     pub fn queue_as(&mut self, asynchronous: bool) {
         for job in &mut self.jobs {
             // Words in braces become numbers only on a machine.
@@ -211,6 +264,14 @@ impl FioJobs {
                 };
                 ("psync", "1".to_owned(), threads)
             };
+            let said = job.options.iter().rfind(|option| option.is("ioengine"));
+            let other = said.filter(|option| option.value.as_deref() != Some(engine));
+            self.notes.extend(other.map(|option| Note {
+                place: option.place.clone(),
+                option: option.name.clone(),
+                text: "replaced: the step's `queue` says how its depth is reached; with `queue = \
+                       \"fio\"` this engine is kept",
+            }));
             job.replace("ioengine", engine.to_owned());
             job.replace("iodepth", depth);
             job.replace("numjobs", clones);

@@ -31,7 +31,11 @@ impl FioJobs {
         for job in &self.jobs {
             collector.job(job.section.as_deref().unwrap_or(&self.name), job)?;
         }
-        collector.finish(&self.name)
+        let (mut file, error) = collector.finish(&self.name)?;
+        for job in file.groups.iter_mut().flat_map(|group| &mut group.jobs) {
+            job.first_process = job.first_process.saturating_add(self.processes_before);
+        }
+        Ok((file, error))
     }
 }
 

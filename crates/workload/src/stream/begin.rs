@@ -313,8 +313,22 @@ impl JobSpec {
         };
         let pass = pass_units.saturating_mul(unit).max(1);
         let until = self.io_size.map_or(0, |io_size| io_size.0 + 1);
-        let passes = until.saturating_sub(self.largest().0).div_ceil(pass);
+        let counted = pass.saturating_add(self.read_back_of(pass));
+        let passes = until.saturating_sub(self.largest().0).div_ceil(counted);
         Ok(pass_units.saturating_mul(passes.max(loops)).min(most))
+    }
+
+    /// The bytes that are read back after a pass of so many: fio counts them, too, when it looks
+    /// whether `io_size` is reached.
+    fn read_back_of(&self, pass: u64) -> u64 {
+        let reads = match self.pattern.is_mixed() {
+            true => u64::from(self.read_mix_percent.min(100)),
+            false => 0,
+        };
+        match self.verify {
+            Some(_) if self.pattern.writes() => pass.saturating_mul(100 - reads) / 100,
+            _ => 0,
+        }
     }
 
     /// The number of units left of so many from which another pass begins when `loops` are over:

@@ -431,7 +431,6 @@ impl Finer {
     /// The next sequential offset of a direction, as in `get_next_seq_offset` and
     /// `setup_strided_zone_mode` of fio's io_u.c.
     fn follow(&mut self, index: usize, region: u64) -> Option<u64> {
-        let mut last = self.before[index].map_or(0, |(_, end)| end);
         if let Some(strides) = self.strides {
             if self.zone[1] >= strides.amount.0 {
                 let whole = strides.length.0.saturating_add(strides.skip.0);
@@ -441,13 +440,18 @@ impl Finer {
                 if self.zone[0] >= self.room {
                     self.zone[0] = 0;
                 }
-                last = self.zone[0];
             }
+            // fio then resets its places in the file, those of the other direction of a mix, too.
+            if self.zone[1].is_multiple_of(strides.length.0) {
+                self.before = [None; 3];
+            }
+            let mut last = self.before[index].map_or(self.zone[0], |(_, end)| end);
             if last >= self.zone[0].saturating_add(strides.length.0) {
                 last = self.zone[0];
             }
             return (last < self.room && last - self.zone[0] < region).then_some(last);
         }
+        let last = self.before[index].map_or(0, |(_, end)| end);
         let next = match self.step {
             0 => last,
             _ if last >= self.room => return None,

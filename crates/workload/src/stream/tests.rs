@@ -206,6 +206,31 @@ fn a_gap_without_end_is_survived() {
     assert_eq!(sketch(&zones(u64::MAX, BLOCK), 8 * BLOCK), "0 1 0 1 0");
 }
 
+/// With each zone both directions of a mix begin anew, and so the whole amount is done.
+#[test]
+fn both_directions_of_a_mix_go_from_zone_to_zone() {
+    let job = JobSpec {
+        pattern: Pattern::ReadWrite,
+        strides: Some(Strides {
+            amount: Bytes(4 * BLOCK),
+            length: Bytes(4 * BLOCK),
+            skip: Bytes(4 * BLOCK),
+        }),
+        size: blocks(40),
+        ..JobSpec::default()
+    };
+    let units = units(&mut stream(&job, 800 * BLOCK), 100);
+    assert_eq!(units.len(), 40);
+    for (zone, requests) in units.chunks(4).enumerate() {
+        let mut next = [zone as u64 * 8; 2];
+        for unit in requests {
+            let own = &mut next[usize::from(unit.direction == Direction::Write)];
+            assert_eq!(unit.offset.0, *own * BLOCK);
+            *own += 1;
+        }
+    }
+}
+
 /// Half of the requests would go to a place that is not there: fio ends such a job.
 #[test]
 fn zones_behind_the_region_are_refused() {

@@ -93,7 +93,7 @@ fn runs_of_random_jobs_are_those_of_fio() {
 }
 
 /// Jobs that draw, with several passes, sizes that differ, discards, or data that are read back.
-const DRAWN: [&str; 48] = [
+const DRAWN: [&str; 55] = [
     "--rw=randrw --bs=4k,8k",
     "--rw=randrw --bs=4k,8k --size=8m",
     "--rw=randrw --bs=8k,4k",
@@ -116,6 +116,9 @@ const DRAWN: [&str; 48] = [
     "--rw=randrw --bs=4k --size=1m --loops=3 --rwmixread=90",
     "--rw=randrw --bs=4k --size=1m --loops=3 --ioengine=libaio",
     "--rw=randrw --bs=64k --size=4m --fsync=2 --loops=2",
+    "--rw=rw --bs=4k --size=2m --zonemode=strided --zonesize=64k --zoneskip=512k",
+    "--rw=rw --bs=4k --size=2m --zonemode=strided --zonesize=128k --zonerange=64k --zoneskip=512k",
+    "--rw=rw --bs=4k --size=1m --io_size=4m --zonemode=strided --zonesize=64k --zoneskip=1m",
     "--rw=randread --bs=4k --size=1m --loops=3 --ioengine=libaio",
     "--rw=randread --bs=64k --size=1000k --loops=3 --ioengine=libaio",
     "--rw=randread --norandommap --bs=64k --size=512k --io_size=540k",
@@ -125,6 +128,10 @@ const DRAWN: [&str; 48] = [
     "--rw=read --bsrange=4k-16k --size=512k --filesize=1m --loops=3 --ioengine=libaio",
     "--rw=randwrite --bssplit=4k/60:16k/30:64k/10 --size=4m --loops=2",
     "--rw=randwrite --bs=64k --size=1m --verify=crc32c --loops=2",
+    "--rw=randwrite --bs=64k --size=1m --io_size=4m --verify=crc32c",
+    "--rw=write --bs=64k --size=1m --io_size=4m --verify=crc32c",
+    "--rw=write --bs=64k --size=1m --io_size=3m --verify=crc32c --loops=2",
+    "--rw=write --bs=16k --filesize=5m --io_size=6m --verify=crc32c",
     "--rw=randwrite --bs=64k --size=1m --fsync=4 --verify=crc32c --loops=3",
     "--rw=randwrite --bs=64k --size=1m --fsync=4 --verify=crc32c --loops=3 --ioengine=libaio",
     "--rw=randwrite --bssplit=4k/60:16k/30:64k/10 --size=4m --verify=crc32c",

@@ -379,7 +379,7 @@ fn a_random_pass_is_read_back_as_it_was_written_or_by_offset() {
 }
 
 /// Options that draw, and that fio draws by its `randseed` alone.
-const DRAWN: [&str; 31] = [
+const DRAWN: [&str; 33] = [
     "--rw=randread --bs=4k --norandommap --io_size=16m",
     "--rw=randwrite --bs=64k --norandommap --io_size=64m",
     "--rw=randread --bs=4k --size=25% --offset=30%",
@@ -396,6 +396,8 @@ const DRAWN: [&str; 31] = [
     "--rw=randread --bs=12k --size=1m --filesize=2m",
     "--rw=randread --bssplit=4k/60:16k/30:64k/10 --norandommap --io_size=16m",
     "--rw=randrw --rwmixread=67 --bssplit=4k/60:16k/30:64k/10 --norandommap --io_size=16m",
+    "--rw=randread --bssplit=4k:16k:64k:8k:32k:128k --norandommap --io_size=16m",
+    "--rw=randread --bssplit=4k/50:8k:16k:32k --norandommap --io_size=16m",
     "--rw=randread --bsrange=4k-64k --norandommap --io_size=16m",
     "--rw=randwrite --bs=4k --fsync=3 --norandommap --io_size=4m",
     "--rw=write --bsrange=4k-16k --size=4m",

@@ -43,7 +43,9 @@ pub(super) fn shares<T>(
     text.split(':').map(entry).collect()
 }
 
-/// Completes the missing shares; all add up to 100.
+/// Completes the missing shares; all add up to 100. fio divides what is left by their number in
+/// whole percent and draws what comes last of all, the largest share and of equal ones the last,
+/// also for the remainder (`get_next_buflen` of io_u.c).
 pub(super) fn fill_up<T>(
     text: &str,
     entries: Vec<(T, Option<u32>)>,
@@ -56,11 +58,32 @@ pub(super) fn fill_up<T>(
     if count == 0 && left > 0 {
         return Err(wrong());
     }
-    // The remainder of the division goes to the first.
-    let mut rest = left.checked_rem(count).unwrap_or(0);
-    let fill = |(what, share): (T, Option<u32>)| {
-        let share = share.unwrap_or_else(|| left / count.max(1) + std::mem::take(&mut rest));
-        (what, share)
-    };
-    Ok(entries.into_iter().map(fill).collect())
+    let fill = |(what, share): (T, Option<u32>)| (what, share.unwrap_or(left / count.max(1)));
+    let mut all: Vec<(T, u32)> = entries.into_iter().map(fill).collect();
+    if let Some((_, share)) = all.iter_mut().max_by_key(|(_, share)| *share) {
+        *share += left.checked_rem(count).unwrap_or(0);
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fill_up, shares};
+
+    /// As fio 3.33 draws the sizes of `bssplit`.
+    #[test]
+    fn the_last_of_the_largest_shares_has_the_remainder() {
+        for (text, expected) in [
+            ("a:b:c", "33 33 34"),
+            ("a:b:c:d:e:f", "16 16 16 16 16 20"),
+            ("a/50:b:c:d", "52 16 16 16"),
+            ("a/10:b:c", "10 45 45"),
+            ("a/0:b", "50 50"),
+        ] {
+            let entries = shares(text, |name| Ok(name.to_owned())).expect(text);
+            let all = fill_up(text, entries).expect(text);
+            let found: Vec<String> = all.iter().map(|(_, share)| share.to_string()).collect();
+            assert_eq!(found.join(" "), expected, "{text}");
+        }
+    }
 }

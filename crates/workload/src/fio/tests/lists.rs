@@ -42,6 +42,20 @@ fn a_depth_is_reached_by_requests_or_by_threads() {
     );
 }
 
+#[test]
+fn an_engine_that_is_replaced_is_noted() {
+    let none = |_: &str| Err("no file".to_owned());
+    let notes = |engine: &str, asynchronous| {
+        let text = format!("[a]\niodepth=8\nioengine={engine}");
+        let jobs = FioJobs::from_job_file("jobs.fio", &text, &permission(), &none);
+        let mut jobs = jobs.expect("valid");
+        jobs.queue_as(asynchronous);
+        jobs.notes.len()
+    };
+    assert_eq!((notes("null", true), notes("null", false)), (1, 1));
+    assert_eq!((notes("libaio", true), notes("psync", false)), (0, 0));
+}
+
 /// Options of discards, zones, latencies and errors.
 const FINER: &str = "\
 [global]
@@ -116,6 +130,36 @@ fn values_for_discards_and_zones_are_the_job_s() {
         }
     );
     assert_eq!(pass.tolerates_errors, [true; 3]);
+}
+
+/// Each group is a run of its own. fio takes the whole file.
+#[test]
+fn what_counts_for_a_whole_file_reaches_all_groups() {
+    let none = |_: &str| Err("no file".to_owned());
+    let read = |text: &str| {
+        let text = format!("[global]\nrw=randread\nrandseed=7\n{text}");
+        FioJobs::from_job_file("jobs.fio", &text, &permission(), &none).expect("valid")
+    };
+    let jobs = read("[a]\nnumjobs=2\n[b]\n[c]\nstonewall\nexitall\n[d]\n");
+    let groups: Vec<JobGroup> = jobs
+        .groups()
+        .iter()
+        .map(|group| group.model().expect("a run by itself").groups[0].clone())
+        .collect();
+    let processes =
+        |group: &JobGroup| -> Vec<u32> { group.jobs.iter().map(|job| job.first_process).collect() };
+    let found: Vec<_> = groups.iter().map(processes).collect();
+    assert_eq!(found, [[1, 3], [4, 5]]);
+    assert!(groups.iter().all(|group| group.stop_together));
+    assert!(jobs.check_that_all_run().is_ok());
+    for (text, runs) in [
+        ("[a]\nexitall\nexit_what=all\n[b]\n", true),
+        ("[a]\nexit_what=all\n[b]\nstonewall\n", true),
+        ("[a]\nexit_what=all\n[b]\nstonewall\nexitall\n", false),
+        ("[a]\n[b]\nstonewall\nexitall\nexit_what=all\n", true),
+    ] {
+        assert_eq!(read(text).check_that_all_run().is_ok(), runs, "{text}");
+    }
 }
 
 /// A depth that only the machine says stays what it is.
