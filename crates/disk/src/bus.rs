@@ -80,8 +80,8 @@ impl Lane {
         self.at = now;
     }
 
-    /// Takes a transfer of a number of bytes, which begins when those of its drive before it have
-    /// ended.
+    /// Takes a transfer of a number of bytes. It begins when the transfers of its drive that came
+    /// before it have ended.
     fn push(&mut self, transfer: Transfer, bytes: f64) {
         if self.drives.len() <= transfer.drive {
             self.drives.resize_with(transfer.drive + 1, VecDeque::new);

@@ -23,13 +23,15 @@ pub const EXIT_CODES: [ExitCode; 7] = [
         kind: Kind::ReaderGone,
         code: 0,
         says: "everything was done",
-        example: "Also where the reader of a pipe leaves early, as `head` does.",
+        example: "Also where the reader of a pipe leaves early, as `head` does. What `audit`, \
+                  `claims`, `compare` and `status` find out is no failure.",
     },
     ExitCode {
         kind: Kind::Run,
         code: 1,
         says: "the run failed, or was done in part only",
-        example: "An experiment breaks off, and the others go on; a machine lacks what is needed.",
+        example: "An experiment breaks off, and the others go on; a machine lacks what is needed; \
+                  `simulate` finds a promise that was broken.",
     },
     // The code is clap's for arguments that it refuses.
     ExitCode {

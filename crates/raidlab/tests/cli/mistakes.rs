@@ -186,6 +186,11 @@ const MISTAKES: &[(&str, &str)] = &[
         "run quick --disk wd4000fyyz,wd4000fyyz",
     ),
     ("a plan of another name", "run quick --plan-only plan.txt"),
+    ("a page on standard output", "run quick --report -"),
+    (
+        "trial disks of no size",
+        "run quick --on host --subject btrfs-raid1 --trial-size 0",
+    ),
     ("figures misspelt", "import gmirror-md-2011"),
     (
         "a store as a run of another",

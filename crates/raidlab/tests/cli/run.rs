@@ -252,6 +252,7 @@ fn options_of_other_benches_are_refused() {
     ];
     let host = [
         ("--threads", "1"),
+        ("--seed", "7"),
         ("--disk-commands", "commands"),
         ("--patience", "60"),
     ];
