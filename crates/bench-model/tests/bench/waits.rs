@@ -145,16 +145,21 @@ fn bits_of_a_bitmap_age_while_a_wait_is_leapt_over() {
     );
 }
 
+/// Writes the subject of a RAID 10 whose syncs may copy 40,000 KiB a second, and returns its path.
+fn limited(folder: &Path) -> String {
+    let path = folder.join("limited.toml");
+    let whole = include_str!("../../../../data/subjects/md-raid10-clean.toml");
+    let text = whole.replace("[build.md]\n", "[build.md]\nsync_speed_max = \"40000k\"\n");
+    std::fs::write(&path, text).expect("a file");
+    path.to_string_lossy().into_owned()
+}
+
 /// Above md's `speed_limit_max` a sync sleeps for half a second at a time. A second of it is a
 /// burst, or nothing: a leap over such a second was up to five times as long as md's.
 #[test]
 fn a_rebuild_that_is_held_back_takes_the_time_that_its_limit_gives() {
     let folder = tempfile::tempdir().expect("a folder");
-    let limited = folder.path().join("limited.toml");
-    let whole = include_str!("../../../../data/subjects/md-raid10-clean.toml");
-    let text = whole.replace("[build.md]\n", "[build.md]\nsync_speed_max = \"40000k\"\n");
-    std::fs::write(&limited, text).expect("a file");
-    let limited = limited.to_string_lossy();
+    let limited = limited(folder.path());
     let [leapt, slow] = [&[][..], &["leaps"]].map(|without| {
         let wait = (40, "wait = \"15m\"");
         let experiment = experiment(folder.path(), (&limited, 4), wait, READ, without);
@@ -171,11 +176,7 @@ fn a_rebuild_that_is_held_back_takes_the_time_that_its_limit_gives() {
 #[test]
 fn a_rebuild_that_a_job_has_slowed_is_held_back_again() {
     let folder = tempfile::tempdir().expect("a folder");
-    let limited = folder.path().join("limited.toml");
-    let whole = include_str!("../../../../data/subjects/md-raid10-clean.toml");
-    let text = whole.replace("[build.md]\n", "[build.md]\nsync_speed_max = \"40000k\"\n");
-    std::fs::write(&limited, text).expect("a file");
-    let limited = limited.to_string_lossy();
+    let limited = limited(folder.path());
     let load = "job = \"before\"\ntitle = \"a load\"\nclass = \"random\"\nfio = \"--rw=randread \
                 --bs=4k --iodepth=8 --time_based --runtime=30 --direct=1\"\n\n[[step]]\n\
                 wait = \"10m\"";
