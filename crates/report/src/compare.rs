@@ -416,11 +416,8 @@ fn verdict(
     let change = Change::between(base, other)?;
     let (answer, words) = match (&found.verdict, modelled) {
         (_, Some(more_is_better)) => {
-            // Either run may be the base.
-            let most = 1.0 + found.margin;
-            let within = (1.0 / most..=most).contains(&change.ratio());
             let answer = match (change.ratio() >= 1.0) == more_is_better {
-                _ if within => Answer::Same,
+                _ if found.is_small(change.ratio()) => Answer::Same,
                 true => Answer::Better,
                 false => Answer::Worse,
             };

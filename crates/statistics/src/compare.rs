@@ -67,6 +67,14 @@ pub struct Comparison {
     pub margin: f64,
 }
 
+impl Comparison {
+    /// Whether a ratio is too near 1 to matter, whichever of the two sides is the base.
+    #[must_use]
+    pub fn is_small(&self, ratio: f64) -> bool {
+        is_within(ratio, self.margin)
+    }
+}
+
 impl fmt::Display for Comparison {
     /// `12 % faster (95 % interval 9..15 %)`, `cannot tell: 1 repetition each`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -184,16 +192,21 @@ fn answer(ratio: Estimate, p_value: Option<f64>, question: &Question) -> Compari
     }
 }
 
+/// Whether a ratio is within a margin, whichever of the two sides is the base.
+fn is_within(ratio: f64, margin: f64) -> bool {
+    (1.0 / (1.0 + margin)..=1.0 + margin).contains(&ratio)
+}
+
 fn decide(ratio: f64, interval: Interval, margin: f64, direction: Direction) -> Verdict {
-    let (least, most) = (1.0 / (1.0 + margin), 1.0 + margin);
-    if margin > 0.0 && least <= interval.low && interval.high <= most {
+    let is_small = |ratio| is_within(ratio, margin);
+    if margin > 0.0 && is_small(interval.low) && is_small(interval.high) {
         return Verdict::Same { ratio, interval };
     }
     if interval.contains(1.0) {
         let why = CannotTell::Overlap { interval };
         return Verdict::CannotTell { why };
     }
-    if least <= ratio && ratio <= most {
+    if is_small(ratio) {
         let why = CannotTell::NearMargin { interval };
         return Verdict::CannotTell { why };
     }
