@@ -27,7 +27,7 @@ mod world;
 
 pub use explain::{Failure, explain};
 pub use medium::Medium;
-pub use options::{Filter, Options, Seldom, Weights};
+pub use options::{DriverFaults, Filter, Options, Seldom, Weights};
 pub use part::{PART_SCHEMA, Part, PartError, Simulation};
 pub use reach::{Met, Reach, State};
 pub use run::{Outcome, Summary, run_seed, run_seeds, run_with};

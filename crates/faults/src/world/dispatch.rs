@@ -254,7 +254,7 @@ impl World<'_> {
 
     /// Whether a disk is so slow that the driver may give it up.
     pub(super) fn is_trying(&self, disk: Option<usize>) -> bool {
-        disk.is_some_and(|disk| self.disks[disk].slowness >= TRYING_SLOWNESS)
+        disk.is_some_and(|disk| self.tries_patience(self.disks[disk].slowness))
     }
 
     fn draw_latency(&mut self, disk: Option<usize>) -> u64 {
@@ -308,13 +308,17 @@ impl World<'_> {
     /// Completes commands on modelled disks; on slow ones, later.
     fn models_advance(&mut self) -> Result<(), Violation> {
         for order in self.models.advance(self.now) {
-            let flights = self.flights.iter_mut();
-            let mut flight = flights.filter(|(_, flight)| flight.sent == order);
-            let Some((id, flight)) = flight.next().map(|(id, flight)| (*id, flight)) else {
+            let mut flights = self.flights.iter();
+            let flight = flights.find(|(_, flight)| flight.sent == order);
+            let Some((id, disk)) = flight.map(|(id, flight)| (*id, flight.disk)) else {
                 continue;
             };
-            let slowness = flight.disk.map_or(1, |disk| self.disks[disk].slowness);
-            flight.is_trying |= slowness >= TRYING_SLOWNESS;
+            let slowness = disk.map_or(1, |disk| self.disks[disk].slowness);
+            let is_trying = self.is_trying(disk);
+            let Some(flight) = self.flights.get_mut(&id) else {
+                continue;
+            };
+            flight.is_trying |= is_trying;
             let late = (self.now - flight.since) * (slowness - 1);
             self.calendar.push(Reverse((self.now + late, order, id)));
         }

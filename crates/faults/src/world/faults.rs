@@ -15,6 +15,10 @@ use crate::script::Action;
 use raidlab_array::{MemberState, Slot, SyncAction};
 use raidlab_geometry::SlotSet;
 
+/// The parts in which a disk answers a command at the most: each answer is whole at least every
+/// second time, so that more do not come in a billion commands.
+const MOST_PARTS: u64 = 30;
+
 impl World<'_> {
     /// Returns the slots whose disk cannot be relied on.
     pub(super) fn suspects(&self) -> SlotSet {
@@ -200,13 +204,24 @@ impl World<'_> {
 
     fn slow(&mut self, member: usize, factor: u64) -> Option<&'static str> {
         let disk = self.slots[member]?;
-        let is_trying = self.has_limit() && factor >= TRYING_SLOWNESS;
+        let is_trying = self.has_limit() && self.tries_patience(factor);
         if is_trying && !self.allows(member) {
             return None;
         }
         self.standing[disk].trying |= is_trying;
         self.disks[disk].slowness = factor;
         Some("slow disk")
+    }
+
+    /// Whether a disk that is so slow may leave a command unanswered for longer than the driver
+    /// waits. Where it answers in parts, each part takes its time anew; more than
+    /// [`MOST_PARTS`] of them do not come.
+    pub(super) fn tries_patience(&self, factor: u64) -> bool {
+        let faults = &self.options.driver;
+        let is_in_parts = faults.short_percent + faults.again_percent > 0;
+        let parts = if is_in_parts { MOST_PARTS } else { 1 };
+        let longest = factor.saturating_mul(self.options.latency_high_ns * parts);
+        factor >= TRYING_SLOWNESS || self.has_limit() && longest >= faults.command_limit_ns
     }
 
     /// Whether the driver gives up members that do not answer.

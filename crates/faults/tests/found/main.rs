@@ -11,7 +11,7 @@ mod syncs;
 
 use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::script::{Action, Silent, Step, Verb};
-use raidlab_faults::{Options, run_with};
+use raidlab_faults::{DriverFaults, Options, run_with};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
 use steps::{
@@ -51,6 +51,47 @@ fn a_flush_that_fails_on_a_needed_member_leaves_the_array_dirty() {
         ),
     ];
     keeps(20_780_015_347, options, &script);
+}
+
+/// Seed 500000004767 of the driver. A disk was 99 times as slow, so that each answer took up to four
+/// seconds, and it answered in parts. A command took more than the ten seconds that the driver waits,
+/// and the disk was given up beside a failed one. The oracle thought that only a disk that is a hundred
+/// times as slow may be late.
+#[test]
+fn a_slow_disk_that_answers_in_parts_may_be_given_up() {
+    let options = Options {
+        write_through: true,
+        latency_low_ns: 1_000_000,
+        latency_high_ns: 40_000_000,
+        sync_block: 8,
+        window: 16,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Enabled),
+        stripes: 256,
+        depth: 1,
+        overlaps: false,
+        driver: DriverFaults {
+            short_percent: 40,
+            again_percent: 20,
+            command_limit_ns: 10_000_000_000,
+            turn_ns: 50_000,
+        },
+        tear: tear(0, 10, 80),
+        ..Options::plain(
+            Level::Raid5,
+            Layout::Parity(ParityLayout::RightSymmetric),
+            5,
+            (128, 384),
+        )
+    };
+    let slow = Action::Slow {
+        member: 4,
+        factor: 99,
+    };
+    let script = [
+        after(0, slow),
+        after(1_036_719_594, Action::Fail { member: 3 }),
+    ];
+    keeps(500_000_004_767, options, &script);
 }
 
 /// Beyond what RAID 4 can bear: a write waited until the failure of the parity's member
