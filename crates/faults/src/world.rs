@@ -136,11 +136,12 @@ pub struct World<'a> {
     driver: Option<Driver>,
     buffers: BufferPool,
     happenings: Vec<Happening>,
-    /// Commands in flight by the core's numbers.
+    /// Commands at the disks by the driver's numbers: also those for which it no longer waits.
     flights: BTreeMap<u64, Flight>,
     /// The commands, by the driver's numbers, whose ends are being delivered to it: commands that
     /// it sends again then are continuations.
     delivered: Vec<(u64, MemberCommand)>,
+    /// When commands end: the time, the order of sending, the driver's number.
     calendar: BinaryHeap<Reverse<(u64, u64, u64)>>,
     now: u64,
     order: u64,

@@ -185,11 +185,13 @@ impl World<'_> {
     fn send(&mut self, ordered: Option<MemberCommand>, job: Job) -> Result<(), Violation> {
         self.statistics.commands += 1;
         self.order += 1;
-        let again = self.delivered.iter().find(|(token, _)| *token == job.token);
+        let token = job.token;
+        let again = self.delivered.iter().find(|(its, _)| *its == token);
         let command = again.map(|(_, command)| *command).or(ordered);
         let Some(command) = command else {
             return Err(violation("contract", "a command that nobody ordered"));
         };
+        self.check_name(&command)?;
         let disk = self.disk_at(job.place);
         let start = Bytes(job.at()).to_sectors().0;
         let bytes: Option<Arc<[u8]>> = match &job.transfer {
@@ -215,11 +217,29 @@ impl World<'_> {
         let modelled = disk.is_some_and(|disk| self.models.submit(self.now, disk, order, &command));
         if !modelled {
             let at = self.now + self.draw_latency(disk);
-            self.calendar.push(Reverse((at, order, command.id.0)));
+            self.calendar.push(Reverse((at, order, token)));
         }
-        match self.flights.insert(command.id.0, flight) {
+        match self.flights.insert(token, flight) {
             None => Ok(()),
             Some(_) => Err(violation(
+                "contract",
+                format!("token {token} is sent twice"),
+            )),
+        }
+    }
+
+    /// Checks that no command in flight has the id of one that is sent now. A command that the
+    /// driver no longer waits for, as it has given up the member, has ended for the core, which
+    /// may ask another member under the same id; the disk may still carry it out.
+    fn check_name(&self, command: &MemberCommand) -> Result<(), Violation> {
+        let is_given_up = |place| {
+            let driver = self.driver.as_ref();
+            driver.is_some_and(|driver| driver.owner.members().is_lost(place))
+        };
+        let mut same = self.flights.values();
+        match same.any(|it| it.command.id == command.id && !is_given_up(it.job.place)) {
+            false => Ok(()),
+            true => Err(violation(
                 "contract",
                 format!("{:?} is in flight twice", command.id),
             )),
@@ -285,10 +305,10 @@ impl World<'_> {
         };
         self.now = self.now.max(next);
         if command == Some(next) {
-            let Some(Reverse((_, order, id))) = self.calendar.pop() else {
+            let Some(Reverse((_, order, token))) = self.calendar.pop() else {
                 return Ok(());
             };
-            return self.arrive(order, id);
+            return self.arrive(order, token);
         }
         if self.models.next_event().is_some_and(|time| time <= next) {
             return self.models_advance();
@@ -310,42 +330,37 @@ impl World<'_> {
         for order in self.models.advance(self.now) {
             let mut flights = self.flights.iter();
             let flight = flights.find(|(_, flight)| flight.sent == order);
-            let Some((id, disk)) = flight.map(|(id, flight)| (*id, flight.disk)) else {
+            let Some((token, disk)) = flight.map(|(token, flight)| (*token, flight.disk)) else {
                 continue;
             };
             let slowness = disk.map_or(1, |disk| self.disks[disk].slowness);
             let is_trying = self.is_trying(disk);
-            let Some(flight) = self.flights.get_mut(&id) else {
+            let Some(flight) = self.flights.get_mut(&token) else {
                 continue;
             };
             flight.is_trying |= is_trying;
             let late = (self.now - flight.since) * (slowness - 1);
-            self.calendar.push(Reverse((self.now + late, order, id)));
+            self.calendar.push(Reverse((self.now + late, order, token)));
         }
         Ok(())
     }
 
     /// Ends a command, unless its disk hangs.
-    fn arrive(&mut self, order: u64, id: u64) -> Result<(), Violation> {
-        if self
-            .flights
-            .get(&id)
-            .is_none_or(|flight| flight.sent != order)
-        {
-            return Ok(());
-        }
-        let disk = self.flights[&id].disk;
-        if let Some(disk) = disk
+    fn arrive(&mut self, order: u64, token: u64) -> Result<(), Violation> {
+        let Some(flight) = self.flights.get(&token) else {
+            return Err(violation("contract", "an end of what was never sent"));
+        };
+        if let Some(disk) = flight.disk
             && let Some((until, dies)) = self.standing[disk].hung
         {
             if self.now < until {
-                self.calendar.push(Reverse((until, order, id)));
+                self.calendar.push(Reverse((until, order, token)));
                 return Ok(());
             }
             self.standing[disk].hung = None;
             self.disks[disk].health = if dies { Health::Gone } else { Health::Well };
         }
-        let Some(mut flight) = self.flights.remove(&id) else {
+        let Some(mut flight) = self.flights.remove(&token) else {
             return Ok(());
         };
         let ended = self.execute(&mut flight)?;
@@ -354,6 +369,7 @@ impl World<'_> {
             self.oracle.members_changed();
         }
         let Flight { command, job, .. } = flight;
+        let id = command.id.0;
         let text = format_args!(
             "  <- {} {:?} {id}: {ended:?}",
             command.slot.0, command.operation
