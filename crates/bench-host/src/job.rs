@@ -194,24 +194,15 @@ pub fn settle(
     limit_s: u64,
     watcher: &mut Watch<'_>,
 ) -> Result<Settled, HostError> {
-    let members = member_names(session);
     let system = session.machine.system();
     caches::settle(
         &session.target,
         system,
-        &members,
+        &session.sampler.members,
         quiet_s,
         limit_s,
         |time| rest(session, time, watcher),
     )
-}
-
-/// The members' kernel names, slot by slot.
-pub(crate) fn member_names(session: &Session<'_>) -> Vec<String> {
-    let members = session.built.members.iter();
-    members
-        .map(|member| crate::sampler::kernel_name(&member.device).to_owned())
-        .collect()
 }
 
 /// Runs the tool to its end, with the events that the job asks for. Returns how many of those
@@ -312,7 +303,7 @@ fn after_job(
     if let (Some(before), Some(after)) = (&before.cache, &after.cache) {
         facts::cache(facts, before, after);
     }
-    facts::temperatures(facts, &member_names(session), &after.counters);
+    facts::temperatures(facts, &session.sampler.members, &after.counters);
     if let Some(steal) = activity.steal() {
         facts.add(
             fact::CPU_STEAL_PERCENT,

@@ -24,7 +24,7 @@ struct MachineFile {
 }
 
 /// One machine of a file of machines.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineEntry {
     /// The destination: [`LOCALHOST`], or what ssh takes, as `root@store1`.

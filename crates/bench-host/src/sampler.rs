@@ -33,7 +33,7 @@ pub struct Sampler {
     /// The time on the experiment's clock at which the watch began.
     offset: Duration,
     /// The members' kernel names, slot by slot.
-    members: Vec<String>,
+    pub(crate) members: Vec<String>,
     /// The array's own kernel name, where it is a block device.
     array: Option<String>,
     previous: Option<Snapshot>,

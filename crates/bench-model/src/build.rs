@@ -292,7 +292,6 @@ impl Plan {
         let engine = EngineOptions::new(read_policy(policy).map_err(BuildError::ReadPolicy)?);
         let (requests, others) = self.host_requests()?;
         let options = EngineOptions {
-            stripes: md.stripes().unwrap_or(engine.stripes),
             recovery: RecoveryConfig {
                 threads: Some(MdThreads {
                     turnaround: self.turnaround(),

@@ -15,7 +15,7 @@ use raidlab_metadata::create::{
 };
 use raidlab_metadata::{DeviceFlags, MemberMetadata, Uuid, Version};
 use raidlab_sim::{ArrayKind, ArrayPaths, BitmapWrites, OldLocks, PersistentSubject};
-use raidlab_systems::array::md::{Bitmap, MdLevel, MdSpec, Metadata};
+use raidlab_systems::array::md::{MdLevel, MdSpec, Metadata};
 use raidlab_systems::{ArraySpec, ArraySystem, Member, SystemError};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use thiserror::Error;
@@ -108,11 +108,6 @@ impl MdArray {
             .iter()
             .map(|member| member.rotational)
             .collect()
-    }
-
-    /// The number of stripes that its cache begins with, where the subject says it.
-    pub(crate) fn stripes(&self) -> Option<usize> {
-        self.spec.stripe_cache_size.map(|stripes| stripes as usize)
     }
 
     /// The size that the array offers.
@@ -232,7 +227,7 @@ pub(crate) fn paths(subject: &Subject, host: &Host) -> ArrayPaths {
         (Some(MdLevel::Raid1), _) | (None, SubjectKind::Mirror) => ArrayKind::Mirror,
         (None, _) => ArrayKind::Disk,
     };
-    let has_bitmap = md.is_some_and(|spec| bitmap(spec) != BitmapChoice::None);
+    let has_bitmap = md.is_some_and(MdSpec::has_bitmap);
     ArrayPaths {
         kind,
         old,
@@ -291,7 +286,11 @@ fn specification(spec: &MdSpec, members: usize) -> Result<CreateSpec, MdError> {
         created: CREATED,
         size: None,
         data_offset: None,
-        bitmap: bitmap(spec),
+        // The host bench asks for one too where nothing is said.
+        bitmap: match spec.has_bitmap() {
+            true => BitmapChoice::Internal(spec.bitmap_chunk),
+            false => BitmapChoice::None,
+        },
         initial: if spec.assume_clean {
             InitialSync::AssumeClean
         } else {
@@ -302,15 +301,6 @@ fn specification(spec: &MdSpec, members: usize) -> Result<CreateSpec, MdError> {
         log: LogReserve::None,
         bad_block_log: true,
     })
-}
-
-fn bitmap(spec: &MdSpec) -> BitmapChoice {
-    match spec.bitmap {
-        Some(Bitmap::None) => BitmapChoice::None,
-        _ if matches!(spec.level, MdLevel::Linear | MdLevel::Raid0) => BitmapChoice::None,
-        // The host bench asks for one too where nothing is said.
-        _ => BitmapChoice::Internal(spec.bitmap_chunk),
-    }
 }
 
 const fn level(level: MdLevel) -> Level {

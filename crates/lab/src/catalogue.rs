@@ -122,35 +122,20 @@ pub enum Kind {
 const HOSTS: &str = "hosts";
 
 impl Kind {
-    /// The word for the kind in messages.
-    const fn word(self) -> &'static str {
+    /// The word for the kind in messages, its folder, and the same kind among all kinds of files.
+    const fn parts(self) -> (&'static str, &'static str, FileKind) {
         match self {
-            Self::Suite => "suite",
-            Self::Subject => "subject",
-            Self::Published => "published figures",
-            Self::Claims => "claims",
+            Self::Suite => ("suite", "suites", FileKind::Suite),
+            Self::Subject => ("subject", "subjects", FileKind::Subject),
+            Self::Published => ("published figures", "published", FileKind::Published),
+            Self::Claims => ("claims", "claims", FileKind::Claims),
         }
     }
 
     /// The folder of the repository that has the files.
     #[must_use]
     pub const fn folder(self) -> &'static str {
-        match self {
-            Self::Suite => "suites",
-            Self::Subject => "subjects",
-            Self::Published => "published",
-            Self::Claims => "claims",
-        }
-    }
-
-    /// The same kind among all kinds of files.
-    const fn of_file(self) -> FileKind {
-        match self {
-            Self::Suite => FileKind::Suite,
-            Self::Subject => FileKind::Subject,
-            Self::Published => FileKind::Published,
-            Self::Claims => FileKind::Claims,
-        }
+        self.parts().1
     }
 
     /// The built-in files of this kind, by name.
@@ -273,16 +258,17 @@ fn read_document(files: &Files, kind: FileKind, path: &str) -> Result<Document, 
 
 /// Opens the document behind a name or a path.
 pub(crate) fn find(files: &Files, kind: Kind, name_or_path: &str) -> Result<Document, LoadError> {
+    let (what, folder, kind_of_file) = kind.parts();
     if is_path(name_or_path) {
-        return read_document(files, kind.of_file(), name_or_path);
+        return read_document(files, kind_of_file, name_or_path);
     }
     let entry = kind.entries().find(|entry| entry.name == name_or_path);
     let entry = entry.ok_or_else(|| LoadError::Unknown {
-        what: kind.word(),
+        what,
         name: name_or_path.to_owned(),
         known: kind.entries().map(|entry| entry.name.to_owned()).collect(),
     })?;
-    document(files, kind.folder(), entry)
+    document(files, folder, entry)
 }
 
 #[cfg(test)]

@@ -115,7 +115,8 @@ pub fn ablations(arguments: &Arguments) -> Result<(), Failure> {
     }
     let cells = cells(&experiments, &collected.rows, &arguments.jobs);
     if arguments.json {
-        return output::print(&json(&cells)?);
+        let lines: Result<String, Failure> = cells.iter().map(output::json).collect();
+        return output::print(&lines?);
     }
     output::print(&table(&cells))
 }
@@ -229,16 +230,6 @@ fn cells<'a>(
         }
     }
     cells
-}
-
-fn json(cells: &[Cell<'_>]) -> Result<String, Failure> {
-    let mut text = String::new();
-    for cell in cells {
-        let line = output::json(cell)?;
-        text.push_str(&line);
-        text.push('\n');
-    }
-    Ok(text)
 }
 
 /// Prints a table with a row for each feature and a column for each job and operation.

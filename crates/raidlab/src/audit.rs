@@ -49,12 +49,9 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         output::say(&warning);
     }
     if arguments.json {
-        let mut text = String::new();
-        for finding in &judged.audit.findings {
-            text.push_str(&output::json(finding)?);
-            text.push('\n');
-        }
-        return output::print(&text);
+        let findings = judged.audit.findings.iter();
+        let lines: Result<String, Failure> = findings.map(output::json).collect();
+        return output::print(&lines?);
     }
     output::print(&words(&judged))
 }

@@ -1,6 +1,6 @@
 //! The command `raidlab disks`: it lists and shows the disks that members can be.
 
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use crate::output;
 use clap::Args;
 use raidlab_bench_model::presets;
@@ -61,7 +61,6 @@ pub fn set(preset: &Preset, asked: Option<&str>) -> Result<String, Failure> {
 }
 
 fn show(preset: &Preset, set: &str) -> Result<String, Failure> {
-    let fail = |error| Failure::new(Kind::Usage, error);
     let mut text = format!(
         "{}: {}\nmodel  {}\n\n{}\n\n",
         preset.name,
@@ -70,12 +69,12 @@ fn show(preset: &Preset, set: &str) -> Result<String, Failure> {
         preset.description.trim()
     );
     for name in preset.set_names() {
-        let description = preset.set_description(name).map_err(fail)?.trim();
+        let description = preset.set_description(name).map_err(Failure::usage)?.trim();
         let shown = if name == set { " (shown below)" } else { "" };
         let _ = writeln!(text, "set {name}{shown}: {description}");
     }
     text.push('\n');
-    let numbers = preset.provenance(set).map_err(fail)?;
+    let numbers = preset.provenance(set).map_err(Failure::usage)?;
     let rows = numbers.iter().map(|number| {
         vec![
             number.name.clone(),

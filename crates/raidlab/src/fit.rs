@@ -152,8 +152,7 @@ fn left_out(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.json {
         let rows = rows.iter().map(LeftOutLine::new).collect();
         let bands = bands.iter().map(BandLine::new).collect();
-        let text = output::json(&LeftOutLines { rows, bands })?;
-        return output::print(&format!("{text}\n"));
+        return output::print(&output::json(&LeftOutLines { rows, bands })?);
     }
     output::print(&left_out_tables(&rows, &bands))
 }
@@ -396,6 +395,5 @@ fn json(
         }),
         facts: rows,
     };
-    let text = output::json(&line)?;
-    Ok(format!("{text}\n"))
+    output::json(&line)
 }

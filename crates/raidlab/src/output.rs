@@ -20,13 +20,13 @@ pub fn print(text: &str) -> Result<(), Failure> {
     print_bytes(visible_styled(text).as_bytes())
 }
 
-/// A value as one line of JSON.
+/// A value as one line of JSON, with the end of the line.
 ///
 /// # Errors
 /// When it has no form in JSON.
 pub fn json(value: &impl Serialize) -> Result<String, Failure> {
     let line = serde_json::to_string(value).map_err(Failure::run)?;
-    Ok(visible_json(&line).into_owned())
+    Ok(format!("{}\n", visible_json(&line)))
 }
 
 /// Prints bytes, which need not be text, as [`print()`] does.

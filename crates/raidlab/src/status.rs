@@ -47,7 +47,6 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
                 "shard": shard.to_string(), "state": name, "detail": detail, "task": known(shard),
             });
             text.push_str(&output::json(&line)?);
-            text.push('\n');
         }
         return output::print(&text);
     }

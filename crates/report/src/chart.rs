@@ -117,8 +117,8 @@ pub(crate) fn timeline_figures(data: &RunData, view: &View<'_>) -> Vec<TimelineF
     let all = timelines(&data.series, &data.events, &data.measurements);
     let figures = all.iter().enumerate().map(|(number, own)| {
         let mut columns = view.columns.iter().zip(&view.names);
-        let name = columns.find(|(column, _)| own.is_of(column));
-        let name = name.map_or(own.subject, |(_, name)| name);
+        let name = columns.find(|(column, _)| **column == own.column);
+        let name = name.map_or(own.column.subject, |(_, name)| name);
         timeline::timeline(own, number, name)
     });
     figures.filter(|own| !own.figures.is_empty()).collect()

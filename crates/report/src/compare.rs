@@ -242,8 +242,6 @@ const fn counts(member: &MemberUse) -> MemberCounts {
     MemberCounts {
         reads: member.read_ios,
         writes: member.write_ios,
-        read_bytes: member.read_bytes,
-        written_bytes: member.write_bytes,
     }
 }
 

@@ -13,6 +13,7 @@ use crate::compute::rate::unit_names;
 use crate::compute::trust::{trust, what_ran};
 use crate::compute::view::View;
 use crate::data::RunData;
+use crate::table::arrangement::Extent;
 use crate::table::{self, DISPUTED_MARK, FITTED_MARK, JobRow, PublishedCell, ResultCell, Tone};
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle,
@@ -22,7 +23,6 @@ use grid::Grid;
 use raidlab_store::Severity;
 use raidlab_units::count;
 use std::fmt::Write;
-use std::ops::Range;
 
 /// The style of printed tables: width, colours and characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -236,7 +236,12 @@ pub fn accuracy_table(data: &RunData, style: &Style) -> String {
     let names = view.compared_names();
     let mut text =
         "Accuracy (mean absolute error, the worst with its job, what is declared)\n".to_owned();
-    for group in style.groups(names.len(), 24, 25) {
+    let extent = Extent {
+        leading: 24,
+        cell: 25,
+        cells: names.len(),
+    };
+    for group in extent.groups(style.width.map(usize::from)) {
         let mut table = style.table(&["class"], &names[group.clone()]);
         for row in &rows {
             let mut cells = vec![Cell::new(&row.title)];
@@ -302,22 +307,6 @@ fn wrapped(text: &mut String, line: &str, style: &Style) {
 }
 
 impl Style {
-    /// The ranges of subjects that fit beside each other.
-    fn groups(
-        &self,
-        subjects: usize,
-        leading: u16,
-        cell: u16,
-    ) -> impl Iterator<Item = Range<usize>> + use<> {
-        let fits = self.width.map_or(subjects, |width| {
-            usize::from(width.saturating_sub(leading) / cell)
-        });
-        let size = fits.clamp(1, subjects.max(1));
-        (0..subjects)
-            .step_by(size)
-            .map(move |start| start..(start + size).min(subjects))
-    }
-
     pub(crate) fn table(&self, leading: &[&str], subjects: &[String]) -> Table {
         let mut table = Table::new();
         table.load_style(if self.plain {

@@ -214,22 +214,10 @@ impl From<LoadError> for Failure {
         }
         let elsewhere = match &error {
             LoadError::Read(error) => instead_of_path(&error.path),
-            _ => None,
-        };
-        let elsewhere = elsewhere.or_else(|| match &error {
             LoadError::Named { kind, .. } => help_with(*kind).map(str::to_owned),
             _ => None,
-        });
-        let kind = match error {
-            LoadError::Unknown { .. } => Kind::Usage,
-            LoadError::File(_)
-            | LoadError::Named { .. }
-            | LoadError::JobFile(_)
-            | LoadError::Placeholder { .. }
-            | LoadError::Figures(_)
-            | LoadError::Read(_) => Kind::Input,
         };
-        Self::new(kind, error).maybe_help(elsewhere)
+        Self::new(Kind::Input, error).maybe_help(elsewhere)
     }
 }
 
@@ -281,10 +269,7 @@ impl From<OutputError> for Failure {
 pub fn open_store(store: &Path, runs: &[&str]) -> Result<Store, Failure> {
     Store::open_existing(store).map_err(|error| {
         let help = runs.iter().find_map(|run| store_in_place_of_run(run));
-        match help {
-            Some(help) => Failure::from(error).help(help),
-            None => error.into(),
-        }
+        Failure::from(error).maybe_help(help)
     })
 }
 
@@ -305,10 +290,9 @@ impl From<StoreError> for Failure {
         if let StoreError::NoSuchRun { name, .. } = &error
             && Path::new(name).is_file()
         {
-            if let Some(help) = store_in_place_of_run(name) {
-                return Self::new(kind, error).help(help);
-            }
-            let help = format!("`{name}` is a file: `raidlab import {name}` makes a run of it");
+            let help = store_in_place_of_run(name).unwrap_or_else(|| {
+                format!("`{name}` is a file: `raidlab import {name}` makes a run of it")
+            });
             return Self::new(kind, error).help(help);
         }
         let remedy = match error {

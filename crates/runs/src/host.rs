@@ -150,12 +150,11 @@ fn machines(
         trial: None,
         locks: Vec::new(),
     };
-    let failed = |error| Failure::new(Kind::Run, error);
     for entry in entries {
-        let mut machine = entry.connect().map_err(failed)?;
+        let mut machine = entry.connect().map_err(Failure::run)?;
         held.locks.push(hold(&machine)?);
         if let Some(facts) = facts {
-            for one in cleanup(&machine).map_err(failed)?.removed {
+            for one in cleanup(&machine).map_err(Failure::run)?.removed {
                 task.front
                     .say(&format!("removed {one}, left by the run before"));
             }
@@ -200,10 +199,9 @@ fn entries(task: &Task) -> Result<Vec<MachineEntry>, Failure> {
     let elevate: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     let entry = |destination: &str| MachineEntry {
         destination: destination.to_owned(),
-        name: None,
         disks: task.asked.disks.clone(),
-        ssh: Vec::new(),
         elevate: elevate.clone(),
+        ..MachineEntry::default()
     };
     if own.machines.is_empty() {
         return Ok(vec![entry(LOCALHOST)]);
@@ -247,10 +245,7 @@ fn make_trial(
     };
     let machine = MachineEntry {
         destination: LOCALHOST.to_owned(),
-        name: None,
-        disks: Vec::new(),
-        ssh: Vec::new(),
-        elevate: Vec::new(),
+        ..MachineEntry::default()
     }
     .connect()
     .map_err(Failure::run)?;

@@ -26,12 +26,8 @@ use raidlab_units::{Nanos, Sectors};
 /// A member command on its way.
 #[derive(Debug, Clone, Copy)]
 struct Flight {
-    id: CommandId,
+    command: MemberCommand,
     issued: Nanos,
-    operation: Operation,
-    start: Sectors,
-    count: Sectors,
-    purpose: Purpose,
     /// Whether this is a write that a flush has to follow.
     then_flush: bool,
     /// Whether this is a flush that a write of the same request follows.
@@ -202,12 +198,8 @@ impl Drive {
 
     pub(crate) fn submit(&mut self, now: Nanos, command: &MemberCommand) {
         let flight = Flight {
-            id: command.id,
+            command: *command,
             issued: now,
-            operation: command.operation,
-            start: command.start,
-            count: command.count,
-            purpose: command.purpose,
             then_flush: command.operation == Operation::Write
                 && command.force_unit_access
                 && !self.keeps_nothing(),
@@ -238,7 +230,7 @@ impl Drive {
                 return self.refresh();
             }
         };
-        let is_awaited = flight.purpose == Purpose::Metadata && self.flushes.to_come > 0;
+        let is_awaited = command.purpose == Purpose::Metadata && self.flushes.to_come > 0;
         let first = flight.then_flush && is_awaited;
         match first {
             true => self.flushes.to_come -= 1,
@@ -321,9 +313,9 @@ impl Drive {
                         arrived: flight.issued,
                         completed: now,
                         disk: 0,
-                        operation: flight.operation,
-                        start: flight.start,
-                        count: flight.count,
+                        operation: flight.command.operation,
+                        start: flight.command.start,
+                        count: flight.command.count,
                     });
                 }
                 if self.flights[tag].is_some_and(|flight| flight.then_flush) {
@@ -348,13 +340,13 @@ impl Drive {
         let flight = self.flights[tag].take()?;
         self.free.push(tag);
         self.account(now, &flight);
-        Some(flight.id)
+        Some(flight.command.id)
     }
 
     fn account(&mut self, now: Nanos, flight: &Flight) {
         let ticks = now - flight.issued;
-        let bytes = flight.count.to_bytes();
-        match flight.operation {
+        let bytes = flight.command.count.to_bytes();
+        match flight.command.operation {
             Operation::Read => {
                 self.statistics.read_ios += 1;
                 self.statistics.read_bytes += bytes;
@@ -367,7 +359,7 @@ impl Drive {
             }
             Operation::Flush | Operation::Discard => {}
         }
-        if flight.purpose == Purpose::Sync {
+        if flight.command.purpose == Purpose::Sync {
             self.statistics.sync_bytes += bytes;
         }
     }

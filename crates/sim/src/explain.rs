@@ -12,27 +12,17 @@
 //! Work for others counts as well: while an array is rebuilt, the commands of the rebuild are what
 //! requests wait for. Where nothing goes on, the array holds the requests back.
 
+use crate::processor::Place;
 use raidlab_units::Nanos;
 
 /// The amount of work at each of the places where time goes.
-pub(crate) type Counts = [usize; PLACES.len()];
+pub(crate) type Counts = [usize; PLACES];
 
-/// All places: those of the processor first, by its own numbers.
-pub(crate) const PLACES: [&str; 21] = [
-    "fio",
-    "submit",
-    "driver",
-    "scheduler",
-    "array",
-    "stripe",
-    "parity",
-    "copy",
-    "record",
-    "checksum",
-    "compress",
-    "lock",
-    "interrupt",
-    "switch",
+/// The number of all places: those of the processor first, by its own numbers.
+pub(crate) const PLACES: usize = THREAD + ELSEWHERE.len();
+
+/// The places that are not a core's.
+const ELSEWHERE: [&str; 7] = [
     "thread",
     "array thread",
     "host queue",
@@ -42,15 +32,15 @@ pub(crate) const PLACES: [&str; 21] = [
     "medium",
 ];
 /// The number of the first place that is not a core's.
-pub(crate) const THREAD: usize = 14;
+pub(crate) const THREAD: usize = Place::ALL.len();
 /// The place of stripes that wait for the array's thread or a worker, and of tasks that wait
 /// for a pool's.
-pub(crate) const ARRAY_THREAD: usize = 15;
-pub(crate) const HOST_QUEUE: usize = 16;
-pub(crate) const CONTROLLER: usize = 17;
-pub(crate) const LINK: usize = 18;
-pub(crate) const BUFFER: usize = 19;
-pub(crate) const MEDIUM: usize = 20;
+pub(crate) const ARRAY_THREAD: usize = THREAD + 1;
+pub(crate) const HOST_QUEUE: usize = THREAD + 2;
+pub(crate) const CONTROLLER: usize = THREAD + 3;
+pub(crate) const LINK: usize = THREAD + 4;
+pub(crate) const BUFFER: usize = THREAD + 5;
+pub(crate) const MEDIUM: usize = THREAD + 6;
 
 /// The place of time in which nothing works for a request, as when a barrier or a pause holds it.
 const HELD: &str = "held back";
@@ -72,7 +62,7 @@ pub(crate) struct Explain {
     ended: u64,
     last: Nanos,
     /// The time of requests at each place, in thousandths of a nanosecond.
-    spent: [u128; PLACES.len()],
+    spent: [u128; PLACES],
     held: u128,
 }
 
@@ -115,7 +105,8 @@ impl Explain {
     }
 
     pub(crate) fn explained(&self) -> Explained {
-        let spent = PLACES.into_iter().zip(self.spent);
+        let names = Place::ALL.into_iter().map(|(_, name)| name);
+        let spent = names.chain(ELSEWHERE).zip(self.spent);
         let places = spent.chain([(HELD, self.held)]);
         let time = |sum: u128| Nanos(u64::try_from(sum / 1000).unwrap_or(u64::MAX));
         Explained {
@@ -141,12 +132,12 @@ mod tests {
         explain.begin(Nanos(50));
         explain.submitted();
         explain.submitted();
-        let mut counts: Counts = [0; PLACES.len()];
+        let mut counts: Counts = [0; PLACES];
         counts[CONTROLLER] = 1;
         counts[MEDIUM] = 2;
         explain.pass(Nanos(350), || counts);
         explain.ended();
-        explain.pass(Nanos(450), || [0; PLACES.len()]);
+        explain.pass(Nanos(450), || [0; PLACES]);
         explain.ended();
         explain.pass(Nanos(999), || counts);
         let found = explain.explained();

@@ -37,7 +37,7 @@ use batch::Flight;
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::{
-    Direction, Engine, ExitWhat, IoUnit, JobGroup, JobSpec, RequestStream, StopClock, ZonedDevice,
+    Engine, ExitWhat, IoUnit, JobGroup, JobSpec, RequestStream, StopClock, ZonedDevice,
 };
 use std::collections::VecDeque;
 
@@ -154,7 +154,7 @@ impl Clone {
             search: job.latency_target.map(|rule| {
                 Box::new(Search {
                     depth: DepthSearch::new(rule, job.io_depth, begin),
-                    results: JobOperations::new(),
+                    results: JobOperations::default(),
                     since: begin + job.ramp_time,
                     last_window_begins: false,
                 })
@@ -297,7 +297,7 @@ impl Jobs {
             sleepers: 0,
             started: machine.now,
             stop_together: group.stop_together,
-            results: group.jobs.iter().map(|_| JobOperations::new()).collect(),
+            results: vec![JobOperations::default(); group.jobs.len()],
             leaped: Bytes(0),
             leaped_members: vec![MemberStatistics::default(); machine.drives.len()],
         })
@@ -454,12 +454,7 @@ impl Jobs {
             return false;
         }
         clone.wrote = false;
-        let flush = IoUnit {
-            direction: Direction::Flush,
-            offset: Bytes(0),
-            length: Bytes(0),
-        };
-        self.send(machine, index, flush, true);
+        self.send(machine, index, IoUnit::FLUSH, true);
         true
     }
 

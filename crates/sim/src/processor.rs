@@ -57,7 +57,7 @@ pub use charges::{
 pub use locks::LockUse;
 pub use paths::{ArrayKind, ArrayPaths, BitmapWrites, OldLocks};
 pub use pool::PoolPaths;
-pub(crate) use task::{Action, Role};
+pub(crate) use task::{Action, Place, Role};
 pub use usage::{ProcessorUse, ThreadUse};
 
 use crate::calendar::Calendar;
@@ -71,7 +71,7 @@ use raidlab_array::{
 use raidlab_disk::Order;
 use raidlab_units::{Nanos, Sectors};
 use std::collections::HashMap;
-use task::{Part, Place};
+use task::Part;
 use taskqs::Taskq;
 use turns::Turns;
 use usage::Bill;

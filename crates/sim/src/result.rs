@@ -164,7 +164,7 @@ impl OperationResult {
 }
 
 /// The operations of one job of a group, all its clones together.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct JobOperations {
     /// The results of its reads.
     pub reads: OperationResult,
@@ -180,20 +180,6 @@ pub struct JobOperations {
     pub read_runtime: Nanos,
     /// The part of the run time in which it wrote, or discarded.
     pub write_runtime: Nanos,
-}
-
-impl JobOperations {
-    pub(crate) fn new() -> Self {
-        Self {
-            reads: OperationResult::default(),
-            writes: OperationResult::default(),
-            trims: OperationResult::default(),
-            syncs: OperationResult::default(),
-            runtime: Nanos::ZERO,
-            read_runtime: Nanos::ZERO,
-            write_runtime: Nanos::ZERO,
-        }
-    }
 }
 
 impl JobOperations {
@@ -218,14 +204,10 @@ impl JobOperations {
 
     /// Adds the operations of another clone.
     pub(crate) fn add(&mut self, other: &Self) {
-        for (own, others) in [
-            (&mut self.reads, &other.reads),
-            (&mut self.writes, &other.writes),
-            (&mut self.trims, &other.trims),
-            (&mut self.syncs, &other.syncs),
-        ] {
-            own.add(others);
-        }
+        self.reads.add(&other.reads);
+        self.writes.add(&other.writes);
+        self.trims.add(&other.trims);
+        self.syncs.add(&other.syncs);
     }
 }
 

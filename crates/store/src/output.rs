@@ -15,7 +15,7 @@ pub use found::{Found, PROCESSOR, SCRIPT, look};
 
 use crate::text::visible_path;
 use raidlab_units::{PathError, cannot};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -198,19 +198,21 @@ const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// Removes a database with its journals, as far as they exist. The database must not be open.
 pub fn remove_database(path: &Path) {
     for ending in [""].into_iter().chain(JOURNALS) {
-        let mut name = OsString::from(path);
-        name.push(ending);
         // A file that cannot be removed gives an error when it is opened next.
-        drop(fs::remove_file(name));
+        drop(fs::remove_file(beside(path, ending)));
     }
 }
 
+/// The file whose name is that of `path` with an ending.
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
 fn is_journal(database: &Path, path: &Path) -> bool {
-    JOURNALS.iter().any(|ending| {
-        let mut name = OsString::from(database);
-        name.push(ending);
-        is_same(Path::new(&name), path)
-    })
+    let mut journals = JOURNALS.iter();
+    journals.any(|ending| is_same(&beside(database, ending), path))
 }
 
 /// Whether two names lead to one file, which need not exist yet.
@@ -227,7 +229,8 @@ fn is_same(one: &Path, other: &Path) -> bool {
     whole(one) == whole(other)
 }
 
-fn folder_of(path: &Path) -> &Path {
+/// The folder that a path leads to; `.` for a name alone.
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),

@@ -195,6 +195,18 @@ pub enum Severity {
     Fatal,
 }
 
+impl Severity {
+    /// The severity's name, as in stores and reports: `warning`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Fatal => "fatal",
+        }
+    }
+}
+
 /// A finding of the audit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {

@@ -5,7 +5,7 @@ use crate::rows::{integer, is_unique_violation, real};
 use crate::schema::{execute, failure};
 use crate::{
     Cell, CommandRecord, EventRecord, Finding, Observation, Operation, Records, RunId, Scope,
-    Series, Setting, Severity, StoreError,
+    Series, Setting, StoreError,
 };
 use rusqlite::{Transaction, params};
 use std::path::Path;
@@ -85,7 +85,7 @@ pub(crate) fn replace_findings(
             scope_id,
             finding.rule,
             finding.title,
-            severity_text(finding.severity),
+            finding.severity.name(),
             finding.op.map(Operation::name),
             finding.part,
             finding.evidence,
@@ -238,13 +238,5 @@ impl Inserter<'_> {
             }
         }
         Ok(())
-    }
-}
-
-const fn severity_text(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Note => "note",
-        Severity::Warning => "warning",
-        Severity::Fatal => "fatal",
     }
 }

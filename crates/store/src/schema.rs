@@ -7,7 +7,7 @@
 //! that a killed process leaves an empty file or a store.
 
 use crate::StoreError;
-use crate::output::{Format, Found, look};
+use crate::output::{Format, Found, beside, folder_of, look};
 use crate::text::visible_path;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Params, TransactionBehavior};
 use std::fs::File;
@@ -99,9 +99,7 @@ fn immutable(path: &Path) -> String {
 
 /// Whether the journal beside a database holds changes of it.
 fn has_journal(path: &Path) -> bool {
-    let mut journal = path.as_os_str().to_owned();
-    journal.push("-wal");
-    std::fs::metadata(journal).is_ok_and(|found| found.len() > 0)
+    std::fs::metadata(beside(path, "-wal")).is_ok_and(|found| found.len() > 0)
 }
 
 /// Opens a store of this version read-only, without changing the file.
@@ -306,10 +304,7 @@ fn check(connection: &Connection, path: &Path) -> Result<(), StoreError> {
 
 /// The reason why a file cannot be opened as a store: `SQLite` only says that it cannot.
 fn unwritable(path: &Path, source: &rusqlite::Error) -> StoreError {
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    let folder = parent.unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     let why = if path.is_dir() {
         "it is a folder; name a file in it".to_owned()
     } else if !folder.exists() {

@@ -54,7 +54,8 @@ impl BytesPerSecond {
     }
 }
 
-macro_rules! sizes {
+// What sizes and times have in common: sums, differences and multiples.
+macro_rules! amounts {
     ($($name:ident),*) => {$(
         impl Add for $name {
             type Output = Self;
@@ -85,7 +86,7 @@ macro_rules! sizes {
         }
     )*};
 }
-sizes!(Bytes, Sectors);
+amounts!(Bytes, Sectors, Nanos);
 
 impl fmt::Display for Bytes {
     /// Writes an exact binary multiple where there is one (`128 KiB`, `3 TiB`), else the largest

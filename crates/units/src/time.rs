@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use std::ops::{Div, SubAssign};
 
 /// A point in virtual time, or a span of it, in nanoseconds.
 #[derive(
@@ -62,41 +62,10 @@ impl Nanos {
     }
 }
 
-impl Add for Nanos {
-    type Output = Self;
-    #[inline]
-    fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
-    }
-}
-
-impl AddAssign for Nanos {
-    #[inline]
-    fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
-    }
-}
-
-impl Sub for Nanos {
-    type Output = Self;
-    #[inline]
-    fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
-    }
-}
-
 impl SubAssign for Nanos {
     #[inline]
     fn sub_assign(&mut self, other: Self) {
         self.0 -= other.0;
-    }
-}
-
-impl Mul<u64> for Nanos {
-    type Output = Self;
-    #[inline]
-    fn mul(self, factor: u64) -> Self {
-        Self(self.0 * factor)
     }
 }
 

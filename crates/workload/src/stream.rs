@@ -88,6 +88,15 @@ pub struct IoUnit {
     pub length: Bytes,
 }
 
+impl IoUnit {
+    /// A flush of the device.
+    pub const FLUSH: Self = Self {
+        direction: Direction::Flush,
+        offset: Bytes(0),
+        length: Bytes(0),
+    };
+}
+
 /// The choice of the next request's offset.
 #[derive(Debug, Clone, PartialEq)]
 enum Order {
@@ -145,12 +154,6 @@ pub struct RequestStream {
     finer: Option<Box<Finer>>,
 }
 
-const FLUSH: IoUnit = IoUnit {
-    direction: Direction::Flush,
-    offset: Bytes(0),
-    length: Bytes(0),
-};
-
 impl RequestStream {
     /// The next request, or `None` when the job has done its amount.
     #[inline]
@@ -162,10 +165,10 @@ impl RequestStream {
             return None;
         }
         if self.flush_is_due() {
-            return Some(FLUSH);
+            return Some(IoUnit::FLUSH);
         }
         if self.pass_left == 0 && self.start_pass(false) {
-            return Some(FLUSH);
+            return Some(IoUnit::FLUSH);
         }
         let direction = self.next_direction();
         if self.is_at_end(direction) && self.wrap(direction) {

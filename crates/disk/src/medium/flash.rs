@@ -65,7 +65,7 @@ impl MediumKind for Parameters {
         &[State::ALL[0].1, State::ALL[1].1, State::ALL[2].1];
 
     fn blank() -> Self {
-        Self::BLANK
+        Self::default()
     }
 
     fn set(&mut self, name: &str, value: Number) -> bool {

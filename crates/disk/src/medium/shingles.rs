@@ -9,7 +9,7 @@ use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos};
 
 /// Parameters of a disk with platters, an arm, and shingled tracks.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Parameters {
     /// The arm and the platters.
     pub platters: PlatterParameters,
@@ -34,16 +34,7 @@ impl MediumKind for Parameters {
     };
 
     fn blank() -> Self {
-        Self {
-            platters: PlatterParameters::blank(),
-            shingles: ShingleParameters {
-                cache: Bytes(0),
-                extents: 0,
-                band: Bytes(0),
-                stream: Bytes(0),
-                idle: Nanos::ZERO,
-            },
-        }
+        Self::default()
     }
 
     fn set(&mut self, name: &str, value: Number) -> bool {

@@ -52,41 +52,21 @@ impl Identity {
         fn said<T: ToString>(value: Option<&T>) -> String {
             value.map_or_else(|| "none".to_owned(), ToString::to_string)
         }
-        let pairs = [
-            (
-                "serial",
-                said(self.serial.as_ref()),
-                said(now.serial.as_ref()),
-            ),
-            (
-                "world-wide name",
-                said(self.wwn.as_ref()),
-                said(now.wwn.as_ref()),
-            ),
-            ("model", said(self.model.as_ref()), said(now.model.as_ref())),
-            (
-                "size in bytes",
-                self.size_bytes.to_string(),
-                now.size_bytes.to_string(),
-            ),
-            (
-                "start sector",
-                said(self.start_sector.as_ref()),
-                said(now.start_sector.as_ref()),
-            ),
-            (
-                "file",
-                said(self.backing_file.as_ref()),
-                said(now.backing_file.as_ref()),
-            ),
-            (
-                "connection",
-                said(self.connection.as_ref()),
-                said(now.connection.as_ref()),
-            ),
-        ];
-        pairs
+        let parts = |one: &Self| {
+            [
+                ("serial", said(one.serial.as_ref())),
+                ("world-wide name", said(one.wwn.as_ref())),
+                ("model", said(one.model.as_ref())),
+                ("size in bytes", one.size_bytes.to_string()),
+                ("start sector", said(one.start_sector.as_ref())),
+                ("file", said(one.backing_file.as_ref())),
+                ("connection", said(one.connection.as_ref())),
+            ]
+        };
+        parts(self)
             .into_iter()
+            .zip(parts(now))
+            .map(|((what, was), (_, is))| (what, was, is))
             .filter(|(_, was, is)| was != is)
             .map(|(what, was, is)| format!("{what}: was {was}, is {is}"))
             .collect()

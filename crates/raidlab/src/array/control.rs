@@ -5,7 +5,7 @@ use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::{Args, ValueEnum};
 use raidlab_serve::control::{
-    ClientError, ControlClient, ControlRequest, ControlResponse, StatusReport, control_path,
+    ControlClient, ControlRequest, ControlResponse, StatusReport, control_path,
 };
 use raidlab_store::text::visible_path;
 use raidlab_units::Bytes;
@@ -173,17 +173,15 @@ pub struct StopArguments {
     which: Which,
 }
 
-/// The failure of an array's refusal.
-fn refused(error: ClientError) -> Failure {
-    Failure::new(Kind::Run, error)
-}
-
 /// The state of an array.
 ///
 /// # Errors
 /// When the connection breaks.
 pub fn status(client: &mut ControlClient) -> Result<StatusReport, Failure> {
-    match client.ask(&ControlRequest::Status {}).map_err(refused)? {
+    match client
+        .ask(&ControlRequest::Status {})
+        .map_err(Failure::run)?
+    {
         ControlResponse::Status { status } => Ok(*status),
         _ => Err(Failure::words(Kind::Run, "the server gave no status")),
     }
@@ -198,8 +196,7 @@ pub fn detail(arguments: &DetailArguments) -> Result<(), Failure> {
     if !arguments.json {
         return output::print(&words(&status));
     }
-    let line = output::json(&status)?;
-    output::print(&format!("{line}\n"))
+    output::print(&output::json(&status)?)
 }
 
 /// Changes an array.
@@ -217,8 +214,8 @@ pub fn manage(arguments: &ManageArguments) -> Result<(), Failure> {
         client.ask(request).map_err(|error| {
             let done: Vec<_> = requests[..done].iter().map(shown).collect();
             match done.is_empty() {
-                true => refused(error),
-                false => refused(error).help(format!("done before it: {}", done.join(" "))),
+                true => Failure::run(error),
+                false => Failure::run(error).help(format!("done before it: {}", done.join(" "))),
             }
         })?;
     }
@@ -389,7 +386,7 @@ pub fn wait(arguments: &WaitArguments) -> Result<(), Failure> {
 /// When it is not served.
 pub fn stop(arguments: &StopArguments) -> Result<(), Failure> {
     let mut client = arguments.which.connect()?;
-    client.ask(&ControlRequest::Stop {}).map_err(refused)?;
+    client.ask(&ControlRequest::Stop {}).map_err(Failure::run)?;
     // The socket goes when the server ends.
     let path = arguments.which.path()?;
     while ControlClient::connect(&path).is_ok() {

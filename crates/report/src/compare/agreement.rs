@@ -56,10 +56,6 @@ pub struct MemberCounts {
     pub reads: u64,
     /// The number of write commands of the member.
     pub writes: u64,
-    /// The number of bytes read from the member.
-    pub read_bytes: u64,
-    /// The number of bytes written to the member.
-    pub written_bytes: u64,
 }
 
 /// The agreement of two runs, cell by cell.
@@ -144,8 +140,6 @@ pub struct ClassAgreement {
     pub within: Vec<Option<usize>>,
     /// The median of the absolute differences, as printed.
     pub median_text: String,
-    /// The largest difference with its sign, percent.
-    pub worst_percent: f64,
     /// The largest difference as printed.
     pub worst_text: String,
     /// The cell with the largest difference: `rand-read-32, md-raid1`.
@@ -341,7 +335,6 @@ fn class_agreement(
         cells: cells.len(),
         within: percents.iter().map(within).collect(),
         median_text: format!("{median:.1}\u{a0}%"),
-        worst_percent: worst.map_or(0.0, |(.., cell)| cell.percent),
         worst_text: worst.map_or_else(String::new, |(.., cell)| cell.text.clone()),
         worst: worst.map_or_else(String::new, |(job, place, _)| {
             format!("{}, {place}", job.label)
@@ -471,12 +464,7 @@ mod tests {
     fn shares_say_who_serves() {
         let cell = |reads: [u64; 2]| ComparedCell {
             members: reads
-                .map(|reads| MemberCounts {
-                    reads,
-                    writes: 0,
-                    read_bytes: 0,
-                    written_bytes: 0,
-                })
+                .map(|reads| MemberCounts { reads, writes: 0 })
                 .to_vec(),
             ..ComparedCell::default()
         };

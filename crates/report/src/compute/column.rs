@@ -2,7 +2,7 @@
 //!
 //! Fits of a disk model are not separate columns: they make the band of a figure.
 
-use raidlab_store::Measurement;
+use raidlab_store::{Measurement, Scope};
 use raidlab_units::distinct;
 
 /// The identity of a column, which its cells have in common.
@@ -23,6 +23,15 @@ impl<'a> Column<'a> {
             host: &m.host,
             subject: &m.subject,
             filesystem: &m.filesystem,
+        }
+    }
+
+    /// The column that a scope names, with empty names for the parts that it leaves open.
+    pub(crate) fn of_scope(scope: &'a Scope) -> Self {
+        Self {
+            host: &scope.host,
+            subject: &scope.subject,
+            filesystem: &scope.filesystem,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The environment: facts of machines, arrays and tools side by side, settings as requested and as
 //! found, and every command.
 
+use super::column::Column;
 use super::view::View;
 use crate::data::RunData;
 use crate::format::by_thousands;
@@ -252,12 +253,8 @@ fn places(scopes: &[&Scope], view: &View<'_>) -> String {
 /// A scope in words: `md/ext4@one, job 3, repetition 1`.
 pub(crate) fn scope_words(scope: &Scope, view: &View<'_>) -> String {
     let mut columns = view.columns.iter().zip(&view.names);
-    let whole = (
-        scope.host.as_str(),
-        scope.subject.as_str(),
-        scope.filesystem.as_str(),
-    );
-    let column = columns.find(|(c, _)| (c.host, c.subject, c.filesystem) == whole);
+    let whole = Column::of_scope(scope);
+    let column = columns.find(|(column, _)| **column == whole);
     let mut words = Vec::new();
     match column {
         Some((_, name)) => words.push(name.clone()),

@@ -53,16 +53,7 @@ pub(crate) struct Mark {
 impl Mark {
     /// Whether the mark is of a warning, not of a fatal finding.
     pub(crate) fn is_warning(&self) -> bool {
-        self.severity_name == severity_name(Severity::Warning)
-    }
-}
-
-/// A severity's name.
-pub(crate) const fn severity_name(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Fatal => "fatal",
-        Severity::Warning => "warning",
-        Severity::Note => "note",
+        self.severity_name == Severity::Warning.name()
     }
 }
 
@@ -97,7 +88,7 @@ pub(crate) fn groups<'a>(findings: &'a [Finding], view: &View<'_>) -> Vec<Group<
                 rule,
                 title,
                 severity,
-                severity_name: severity_name(severity),
+                severity_name: severity.name(),
                 sign: sign(severity),
                 effects: texts(|finding| &finding.effect),
                 remedies: texts(|finding| &finding.remedy),

@@ -17,15 +17,13 @@ const LEAST_BINS: u64 = 60;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The key of an experiment: its column's parts and its repetition.
-type Key<'a> = (&'a str, &'a str, &'a str, Option<u32>);
+/// The key of an experiment: its column and its repetition.
+type Key<'a> = (Column<'a>, Option<u32>);
 
 /// The samples and events of one experiment, over time.
 #[derive(Debug)]
 pub(crate) struct Timeline<'a> {
-    pub host: &'a str,
-    pub subject: &'a str,
-    pub filesystem: &'a str,
+    pub column: Column<'a>,
     pub repetition: Option<u32>,
     /// The width of the bins, nanoseconds.
     pub bin_ns: u64,
@@ -54,21 +52,8 @@ pub(crate) struct Job<'a> {
     pub to_ns: u64,
 }
 
-impl Timeline<'_> {
-    /// Whether the experiment is one of a column.
-    pub(crate) fn is_of(&self, column: &Column<'_>) -> bool {
-        (self.host, self.subject, self.filesystem)
-            == (column.host, column.subject, column.filesystem)
-    }
-}
-
 fn key(scope: &Scope) -> Key<'_> {
-    (
-        &scope.host,
-        &scope.subject,
-        &scope.filesystem,
-        scope.repetition,
-    )
+    (Column::of_scope(scope), scope.repetition)
 }
 
 /// All experiments that were sampled, in the order of their first samples.
@@ -111,11 +96,9 @@ fn timeline<'a>(
     let (starts_and_ends, events): (Vec<&EventRecord>, Vec<_>) = happened
         .into_iter()
         .partition(|event| matches!(event.kind.as_str(), "job-start" | "job-end"));
-    let (host, subject, filesystem, repetition) = own;
+    let (column, repetition) = own;
     Timeline {
-        host,
-        subject,
-        filesystem,
+        column,
         repetition,
         bin_ns,
         end_ns,
@@ -163,12 +146,11 @@ fn binned(points: &[(u64, f64)], bin_ns: u64, end_ns: u64) -> Vec<Option<Bin>> {
 fn jobs<'a>(
     events: &[&'a EventRecord],
     measurements: &'a [Measurement],
-    (host, subject, filesystem, repetition): Key<'a>,
+    (column, repetition): Key<'a>,
     end_ns: u64,
 ) -> Vec<Job<'a>> {
     let own = |m: &&Measurement| {
-        (m.host.as_str(), m.subject.as_str(), m.filesystem.as_str()) == (host, subject, filesystem)
-            && repetition.is_none_or(|repetition| repetition == m.repetition)
+        column.holds(m) && repetition.is_none_or(|repetition| repetition == m.repetition)
     };
     let measured = || measurements.iter().filter(own);
     let mut all: Vec<Job<'_>> = Vec::new();
@@ -241,7 +223,7 @@ mod tests {
         let all = timelines(&data.series, &data.events, &data.measurements);
         assert_eq!(all.len(), 12);
         let first = &all[0];
-        assert_eq!((first.subject, first.repetition), ("md-raid1", Some(0)));
+        assert_eq!((first.column.subject, first.repetition), ("md-raid1", Some(0)));
         assert_eq!(first.jobs.len(), 15);
         assert_eq!(first.jobs[1].name, "seqwrite");
         let kinds: Vec<_> = first

@@ -34,7 +34,8 @@ impl Extent {
         self.cells.div_ceil(self.fits(width))
     }
 
-    fn groups(self, width: Option<usize>) -> Vec<Range<usize>> {
+    /// The ranges of columns of figures that fit beside each other.
+    pub(crate) fn groups(self, width: Option<usize>) -> Vec<Range<usize>> {
         let size = self.fits(width);
         let starts = (0..self.cells).step_by(size);
         starts

@@ -5,7 +5,7 @@ use super::HostRun;
 use crate::failure::{Failure, Kind};
 use crate::front::Front;
 use crate::task::Task;
-use raidlab_bench_host::{HostBench, HostError, Machine, changes, forget_if_clean};
+use raidlab_bench_host::{HostBench, Machine, changes, forget_if_clean};
 use raidlab_inventory::choose::Chosen;
 use raidlab_store::{RunSummary, Store};
 use raidlab_units::Bytes;
@@ -18,7 +18,7 @@ use raidlab_units::Bytes;
 fn check_unchanged(bench: &HostBench, store: &Store, run: &RunSummary) -> Result<(), Failure> {
     let observations = store.observations(run.id)?;
     for machine in bench.machines() {
-        let changes = changes(machine, &observations).map_err(failed)?;
+        let changes = changes(machine, &observations).map_err(Failure::run)?;
         if changes.is_empty() {
             continue;
         }
@@ -44,10 +44,6 @@ fn check_unchanged(bench: &HostBench, store: &Store, run: &RunSummary) -> Result
             .help("put it back as it was, or begin a new run and compare the two"));
     }
     Ok(())
-}
-
-fn failed(error: HostError) -> Failure {
-    Failure::new(Kind::Run, error)
 }
 
 /// A disk in words, with all by which its owner recognizes it, and with what lies on it.
@@ -110,7 +106,7 @@ impl HostRun {
                 .consent(&question, how_to_consent(task.resumed.is_some()))?;
         }
         for machine in self.bench.machines() {
-            machine.mark().map_err(failed)?;
+            machine.mark().map_err(Failure::run)?;
         }
         Ok(())
     }

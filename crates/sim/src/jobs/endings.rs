@@ -92,7 +92,7 @@ impl Jobs {
         }
         if search.last_window_begins && in_flight == 0 {
             search.last_window_begins = false;
-            search.results = JobOperations::new();
+            search.results = JobOperations::default();
             search.since = now;
             self.counts_from = self.counts_from.max(now);
         }
@@ -104,41 +104,35 @@ impl Jobs {
         step
     }
 
+    /// The number of a clone among its job's, from 0.
+    fn number(&self, clone: usize) -> u32 {
+        let job = self.clones[clone].job_index;
+        let first = self.clones.iter().position(|clone| clone.job_index == job);
+        u32::try_from(clone - first.unwrap_or(0)).unwrap_or(u32::MAX)
+    }
+
     /// The depths that were found.
     pub(crate) fn depths(&self) -> Vec<DepthFound> {
-        let mut before: Option<usize> = None;
-        let mut number = 0;
-        let mut depths = Vec::new();
-        for clone in &self.clones {
-            number = if before == Some(clone.job_index) {
-                number + 1
-            } else {
-                0
-            };
-            before = Some(clone.job_index);
-            let Some(search) = &clone.search else {
-                continue;
-            };
-            depths.push(DepthFound {
+        let found = self.clones.iter().enumerate().filter_map(|(index, clone)| {
+            let search = clone.search.as_ref()?;
+            Some(DepthFound {
                 job: clone.job_index,
-                clone: number,
+                clone: self.number(index),
                 depth: search.depth.depth(),
                 settled: search.depth.is_settled(),
-            });
-        }
-        depths
+            })
+        });
+        found.collect()
     }
 
     /// The outcome of each job that ends when it runs evenly (fio's `steadystate`).
     pub(crate) fn steady(&self) -> Vec<Steadiness> {
         let of = |watch: &SteadyWatch| {
-            let job = self.clones[watch.clones.start].job_index;
-            let first = self.clones.iter().position(|clone| clone.job_index == job);
-            let number = watch.clones.start - first.unwrap_or(0);
+            let first = watch.clones.start;
             let alone = watch.clones.len() == 1 && self.results.len() > 1;
             Steadiness {
-                job,
-                clone: alone.then(|| u32::try_from(number).unwrap_or(u32::MAX)),
+                job: self.clones[first].job_index,
+                clone: alone.then(|| self.number(first)),
                 attained: watch.attained,
                 criterion: watch.criterion,
             }

@@ -128,12 +128,7 @@ impl Jobs {
     /// does that before it returns (Linux block/fops.c, `blkdev_write_iter`, by
     /// `generic_write_sync`). Of a write that is handed over, as by libaio, nobody waits there.
     pub(super) fn flush_after_sync(&mut self, machine: &mut Machine, index: usize, id: usize) {
-        let flush = IoUnit {
-            direction: Direction::Flush,
-            offset: Bytes(0),
-            length: Bytes(0),
-        };
-        self.hand_over(machine, index, &flush, id);
+        self.hand_over(machine, index, &IoUnit::FLUSH, id);
     }
 
     /// Ends a request of which all is done.

@@ -14,7 +14,7 @@ use raidlab_array::{CommandId, Request};
 
 /// The number of requests at each place at this moment.
 pub(super) fn counts(processor: Option<&Processor>, drives: &[Drive]) -> Counts {
-    let mut counts = [0; PLACES.len()];
+    let mut counts = [0; PLACES];
     if let Some(cores) = processor {
         let now = cores.goes_on();
         counts[..THREAD].copy_from_slice(&now.at);

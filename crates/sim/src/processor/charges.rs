@@ -12,8 +12,9 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 use toml::Spanned;
 
+/// Each number, and after `as` the charge that is its time.
 macro_rules! numbers {
-    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+    ($($(#[$doc:meta])* $name:ident $(as $charge:ident)?),+ $(,)?) => {
         /// The numbers of a preset under their names there, which carry their units.
         #[derive(Debug, Clone, PartialEq, Default)]
         pub struct ProcessorNumbers {
@@ -37,6 +38,62 @@ macro_rules! numbers {
                 vec![$((stringify!($name), self.$name)),+]
             }
         }
+
+        /// The charges of a processor: its numbers as whole nanoseconds of its own cores.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) struct Charges {
+            $($(pub(crate) $charge: Nanos,)?)+
+            pub(crate) cores: usize,
+            pub(crate) sockets: usize,
+            pub(crate) cores_per_cache: usize,
+            /// The time of a lock's way from another core of the socket, and from another socket.
+            pub(crate) way: [Nanos; 2],
+            /// The same time for each core in line, in picoseconds.
+            pub(crate) crowd_picos: [u64; 2],
+            /// The time from one stripe to the next in a chain, in picoseconds.
+            pub(crate) chain_picos: u64,
+            xor_rate: u64,
+            pq_rate: u64,
+            copy_rate: u64,
+            /// Bytes per second of fletcher4 and of SHA-256.
+            checksum_rates: [u64; 2],
+            /// Bytes per second of LZ4 there and back, and of Zstandard there and back.
+            compression_rates: [u64; 4],
+            /// The times of mq-deadline, BFQ and kyber.
+            schedulers: [Nanos; 3],
+        }
+
+        impl Charges {
+            pub(crate) fn of(numbers: &ProcessorNumbers) -> Self {
+                let time = |nanos: f64| Nanos(whole(nanos / numbers.speed));
+                let far = [1.0, numbers.remote_factor];
+                let rate = |bytes: f64| whole(bytes * numbers.speed).max(1);
+                let count = |number: f64| usize::try_from(whole(number)).unwrap_or(1).max(1);
+                Self {
+                    $($($charge: time(numbers.$name),)?)+
+                    cores: count(numbers.cores),
+                    sockets: count(numbers.sockets),
+                    cores_per_cache: count(cores_near(numbers)),
+                    way: far.map(|factor| time(numbers.transfer_ns * factor)),
+                    crowd_picos: far.map(|factor| time(numbers.crowd_ns * factor * 1000.0).0),
+                    chain_picos: time(CHAIN_NS * 1000.0).0,
+                    xor_rate: rate(numbers.xor_bytes_per_second),
+                    pq_rate: rate(numbers.pq_bytes_per_second),
+                    copy_rate: rate(numbers.copy_bytes_per_second),
+                    checksum_rates: [
+                        rate(numbers.checksum_bytes_per_second),
+                        rate(numbers.sha256_bytes_per_second),
+                    ],
+                    compression_rates: [
+                        rate(numbers.lz4_bytes_per_second),
+                        rate(numbers.unlz4_bytes_per_second),
+                        rate(numbers.zstd_bytes_per_second),
+                        rate(numbers.unzstd_bytes_per_second),
+                    ],
+                    schedulers: [MQ_DEADLINE_NS, BFQ_NS, KYBER_NS].map(time),
+                }
+            }
+        }
     };
 }
 
@@ -51,33 +108,33 @@ numbers! {
     /// The speed of a core; above 0.
     speed,
     /// The time of fio itself for a request, outside of the kernel.
-    user_ns,
+    user_ns as user,
     /// The time of two system calls for each request, to submit it and to fetch its answer, with
     /// all the kernel's work there before an array or a driver.
-    call_ns,
+    call_ns as call,
     /// The time of the block layer's queue and the driver, for each command to a disk.
-    dispatch_ns,
+    dispatch_ns as dispatch,
     /// The time to enter and to leave an interrupt, once for all answers that it finds.
-    interrupt_ns,
+    interrupt_ns as interrupt,
     /// The time of the end of a command in the interrupt, up to the request that it was for.
-    complete_ns,
+    complete_ns as complete,
     /// The time in which an array takes a request and maps it.
-    request_ns,
+    request_ns as request,
     /// The time in which an array ends a request.
-    request_end_ns,
+    request_end_ns as request_end,
     /// The time in which an array makes a command to a member.
-    clone_ns,
+    clone_ns as clone,
     /// The time in which an array ends a command of a member.
-    clone_end_ns,
+    clone_end_ns as clone_end,
     /// The time from a thread's wake-up until it runs on an idle core; no core computes then.
-    wake_ns,
+    wake_ns as wake,
     /// The time that waking a sleeping thread costs the one that wakes it.
-    wake_call_ns,
+    wake_call_ns as wake_call,
     /// The time of a change of threads on a core.
-    switch_ns,
+    switch_ns as switch,
     /// The time for which a spinlock is held where no more is said: to take it, change a few words,
     /// and release it.
-    lock_ns,
+    lock_ns as lock,
     /// The time in which a lock and the data that it guards come from another core's cache.
     transfer_ns,
     /// The time by which a pass is longer for each core that spins for the same lock.
@@ -85,14 +142,14 @@ numbers! {
     /// The factor by which both take longer where the lock comes from another socket.
     remote_factor,
     /// The time for which the bitmap's lock is held, to look up and count a bit.
-    bitmap_ns,
+    bitmap_ns as bitmap,
     /// The time in which a stripe is looked up in the cache for a request, and a part of the
     /// request is put into it.
-    find_ns,
+    find_ns as find,
     /// The time in which the array's thread, or a worker, looks through a stripe once.
-    handle_ns,
+    handle_ns as handle,
     /// The time of putting a stripe into the list of waiting ones, under `device_lock`.
-    release_ns,
+    release_ns as release,
     /// Bytes per second that go through XOR on one core.
     xor_bytes_per_second,
     /// Bytes per second that go through P and Q on one core.
@@ -112,16 +169,16 @@ numbers! {
     /// Bytes per second that one core decompresses with Zstandard, of any level.
     unzstd_bytes_per_second,
     /// The time in which ZFS looks up a block of a volume for a request: dnode, dbuf, cache.
-    record_ns,
+    record_ns as record,
     /// The time in which ZFS makes the I/O of a block, with those of the mirror and of a
     /// member below it.
-    zio_ns,
+    zio_ns as zio,
     /// The time in which ZFS ends these I/Os.
-    zio_end_ns,
+    zio_end_ns as zio_end,
     /// The time of ZFS's syncing thread for a dirty block, until it is another thread's.
-    sync_ns,
+    sync_ns as sync,
     /// The time for which the lock of a disk's queue is held for a block that comes or goes.
-    queue_ns,
+    queue_ns as queue,
 }
 
 /// A number of a preset and its source.
@@ -297,51 +354,6 @@ fn range(name: &str) -> (f64, f64) {
     }
 }
 
-/// The charges of a processor: its numbers as whole nanoseconds of its own cores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Charges {
-    pub(crate) cores: usize,
-    pub(crate) sockets: usize,
-    pub(crate) cores_per_cache: usize,
-    pub(crate) user: Nanos,
-    pub(crate) call: Nanos,
-    pub(crate) dispatch: Nanos,
-    pub(crate) interrupt: Nanos,
-    pub(crate) complete: Nanos,
-    pub(crate) request: Nanos,
-    pub(crate) request_end: Nanos,
-    pub(crate) clone: Nanos,
-    pub(crate) clone_end: Nanos,
-    pub(crate) wake: Nanos,
-    pub(crate) wake_call: Nanos,
-    pub(crate) switch: Nanos,
-    pub(crate) lock: Nanos,
-    /// The time of a lock's way from another core of the socket, and from another socket.
-    pub(crate) way: [Nanos; 2],
-    /// The same time for each core in line, in picoseconds.
-    pub(crate) crowd_picos: [u64; 2],
-    pub(crate) bitmap: Nanos,
-    pub(crate) find: Nanos,
-    /// The time from one stripe to the next in a chain, in picoseconds.
-    pub(crate) chain_picos: u64,
-    pub(crate) handle: Nanos,
-    pub(crate) release: Nanos,
-    xor_rate: u64,
-    pq_rate: u64,
-    copy_rate: u64,
-    /// Bytes per second of fletcher4 and of SHA-256.
-    checksum_rates: [u64; 2],
-    /// Bytes per second of LZ4 there and back, and of Zstandard there and back.
-    compression_rates: [u64; 4],
-    pub(crate) record: Nanos,
-    pub(crate) zio: Nanos,
-    pub(crate) zio_end: Nanos,
-    pub(crate) sync: Nanos,
-    pub(crate) queue: Nanos,
-    /// The times of mq-deadline, BFQ and kyber.
-    schedulers: [Nanos; 3],
-}
-
 /// The checksum by which a pool makes sure that it reads what it wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Checksum {
@@ -381,57 +393,6 @@ const ZSTD_LEVELS: [u64; 19] = [
 const CHAIN_NS: f64 = 10.27;
 
 impl Charges {
-    pub(crate) fn of(numbers: &ProcessorNumbers) -> Self {
-        let time = |nanos: f64| Nanos(whole(nanos / numbers.speed));
-        let far = [1.0, numbers.remote_factor];
-        let rate = |bytes: f64| whole(bytes * numbers.speed).max(1);
-        let count = |number: f64| usize::try_from(whole(number)).unwrap_or(1).max(1);
-        Self {
-            cores: count(numbers.cores),
-            sockets: count(numbers.sockets),
-            cores_per_cache: count(cores_near(numbers)),
-            user: time(numbers.user_ns),
-            call: time(numbers.call_ns),
-            dispatch: time(numbers.dispatch_ns),
-            interrupt: time(numbers.interrupt_ns),
-            complete: time(numbers.complete_ns),
-            request: time(numbers.request_ns),
-            request_end: time(numbers.request_end_ns),
-            clone: time(numbers.clone_ns),
-            clone_end: time(numbers.clone_end_ns),
-            wake: time(numbers.wake_ns),
-            wake_call: time(numbers.wake_call_ns),
-            switch: time(numbers.switch_ns),
-            lock: time(numbers.lock_ns),
-            way: far.map(|factor| time(numbers.transfer_ns * factor)),
-            crowd_picos: far.map(|factor| time(numbers.crowd_ns * factor * 1000.0).0),
-            bitmap: time(numbers.bitmap_ns),
-            find: time(numbers.find_ns),
-            chain_picos: time(CHAIN_NS * 1000.0).0,
-            handle: time(numbers.handle_ns),
-            release: time(numbers.release_ns),
-            xor_rate: rate(numbers.xor_bytes_per_second),
-            pq_rate: rate(numbers.pq_bytes_per_second),
-            copy_rate: rate(numbers.copy_bytes_per_second),
-            checksum_rates: [
-                rate(numbers.checksum_bytes_per_second),
-                rate(numbers.sha256_bytes_per_second),
-            ],
-            compression_rates: [
-                rate(numbers.lz4_bytes_per_second),
-                rate(numbers.unlz4_bytes_per_second),
-                rate(numbers.zstd_bytes_per_second),
-                rate(numbers.unzstd_bytes_per_second),
-            ],
-            record: time(numbers.record_ns),
-            zio: time(numbers.zio_ns),
-            zio_end: time(numbers.zio_end_ns),
-            sync: time(numbers.sync_ns),
-            queue: time(numbers.queue_ns),
-            schedulers: [MQ_DEADLINE_NS, BFQ_NS, KYBER_NS].map(time),
-        }
-    }
-
     /// The parts that a disk's scheduler costs a command.
     pub(crate) fn scheduler(&self, order: Order, disk: u8) -> Vec<Part> {
         schedulers::parts(self.schedulers, order, disk)

@@ -4,7 +4,7 @@
 use super::block_map::BlockMap;
 use super::draws::size_by;
 use super::read_back::ReadBack;
-use super::{Direction, FLUSH, IoUnit, Order, RequestStream};
+use super::{Direction, IoUnit, Order, RequestStream};
 use crate::job::{JobSpec, Pattern};
 use crate::shape::{Distribution, Runs, Sizes, Strides};
 use raidlab_units::Bytes;
@@ -116,7 +116,7 @@ impl RequestStream {
             return self.next_finer();
         }
         if self.flush_is_due() {
-            return Some(FLUSH);
+            return Some(IoUnit::FLUSH);
         }
         // A pass may have no place left; if the next one has none either, the stream ends.
         for attempt in 0..2 {
@@ -125,7 +125,7 @@ impl RequestStream {
                     return self.next_finer();
                 }
                 if self.start_pass(attempt > 0) {
-                    return Some(FLUSH);
+                    return Some(IoUnit::FLUSH);
                 }
             }
             let direction = self.finer_direction();

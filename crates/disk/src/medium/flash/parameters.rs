@@ -8,7 +8,7 @@ use crate::medium::parameters::{DiskParameters, ParameterError, check};
 use raidlab_units::{Bytes, BytesPerSecond, Nanos};
 
 /// Parameters of a solid-state disk.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Parameters {
     /// The number of dies that work in parallel, 1 to 4096.
     pub dies: usize,
@@ -74,119 +74,67 @@ pub struct Parameters {
     pub state: State,
 }
 
-impl Parameters {
-    /// The names of the parameters in preset files.
-    pub(super) const NAMES: &'static [&'static str] = &[
-        "flash_dies",
-        "flash_channels",
-        "flash_channel_bytes_per_second",
-        "flash_page_bytes",
-        "flash_planes",
-        "flash_bits_per_cell",
-        "flash_read_us",
-        "flash_read_step_us",
-        "flash_program_us",
-        "flash_erase_us",
-        "flash_block_bytes",
-        "flash_suspend_us",
-        "flash_suspend_left_us",
-        "flash_suspend_reads",
-        "flash_read_overhead_us",
-        "flash_page_overhead_us",
-        "flash_commands_per_second",
-        "flash_link_command_us",
-        "flash_pcie_generation",
-        "flash_pcie_lanes",
-        "flash_reads_pass",
-        "flash_power_loss_protection",
-        "flash_flush_us",
-        "flash_over_provisioning",
-        "flash_victims",
-        "flash_burst_bytes",
-        "flash_slc_bytes",
-        "flash_slc_dynamic_bytes",
-        "flash_slc_program_us",
-        "flash_slc_idle_ms",
-    ];
+/// Defines the names of the parameters in preset files, and what the value of each sets.
+macro_rules! numbers {
+    ($self:ident, $value:ident: $($name:literal => $set:expr,)+) => {
+        impl Parameters {
+            /// The names of the parameters in preset files.
+            pub(super) const NAMES: &'static [&'static str] = &[$($name),+];
 
-    /// Invalid parameters, which a reader of presets replaces.
-    pub(super) const BLANK: Self = Self {
-        dies: 0,
-        channels: 0,
-        channel_rate: BytesPerSecond(0.0),
-        page: Bytes(0),
-        planes: 0,
-        bits: 0,
-        read: Nanos::ZERO,
-        read_step: Nanos::ZERO,
-        program: Nanos::ZERO,
-        erase: Nanos::ZERO,
-        block: Bytes(0),
-        suspend: Nanos::ZERO,
-        suspend_left: Nanos::ZERO,
-        suspend_reads: 0,
-        read_overhead: Nanos::ZERO,
-        page_overhead: Nanos::ZERO,
-        command: Nanos::ZERO,
-        link_command: Nanos::ZERO,
-        generation: 0,
-        lanes: 0,
-        reads_pass: false,
-        protected: false,
-        flush: Nanos::ZERO,
-        over_provisioning: 0.0,
-        victims: None,
-        burst: Bytes(0),
-        slc: Bytes(0),
-        slc_dynamic: Bytes(0),
-        slc_program: Nanos::ZERO,
-        slc_idle: Nanos::ZERO,
-        state: State::Filled,
-    };
-
-    /// Sets a parameter by its name; returns false if there is none of that name.
-    pub(super) fn set_number(&mut self, name: &str, value: Number) -> bool {
-        let count = |number: Number| u32::try_from(number.whole()).unwrap_or(u32::MAX);
-        let size = |number: Number| Bytes(number.whole());
-        let rate = BytesPerSecond(value.value);
-        match name {
-            "flash_dies" => self.dies = value.count(),
-            "flash_channels" => self.channels = value.count(),
-            "flash_channel_bytes_per_second" => self.channel_rate = rate,
-            "flash_page_bytes" => self.page = size(value),
-            "flash_planes" => self.planes = count(value),
-            "flash_bits_per_cell" => self.bits = count(value),
-            "flash_read_us" => self.read = value.microseconds(),
-            "flash_read_step_us" => self.read_step = value.microseconds(),
-            "flash_program_us" => self.program = value.microseconds(),
-            "flash_erase_us" => self.erase = value.microseconds(),
-            "flash_block_bytes" => self.block = size(value),
-            "flash_suspend_us" => self.suspend = value.microseconds(),
-            "flash_suspend_left_us" => self.suspend_left = value.microseconds(),
-            "flash_suspend_reads" => self.suspend_reads = count(value),
-            "flash_read_overhead_us" => self.read_overhead = value.microseconds(),
-            "flash_page_overhead_us" => self.page_overhead = value.microseconds(),
-            "flash_commands_per_second" => {
-                self.command = Nanos::from_secs_f64(1.0 / value.value.max(1.0));
+            /// Sets a parameter by its name; returns false if there is none of that name.
+            pub(super) fn set_number(&mut $self, name: &str, $value: Number) -> bool {
+                match name {
+                    $($name => $set,)+
+                    _ => return false,
+                }
+                true
             }
-            "flash_link_command_us" => self.link_command = value.microseconds(),
-            "flash_pcie_generation" => self.generation = value.count(),
-            "flash_pcie_lanes" => self.lanes = count(value),
-            "flash_reads_pass" => self.reads_pass = value.whole() != 0,
-            "flash_power_loss_protection" => self.protected = value.whole() != 0,
-            "flash_flush_us" => self.flush = value.microseconds(),
-            "flash_over_provisioning" => self.over_provisioning = value.value,
-            "flash_victims" => self.victims = Victims::of_number(value.count()),
-            "flash_burst_bytes" => self.burst = size(value),
-            "flash_slc_bytes" => self.slc = size(value),
-            "flash_slc_dynamic_bytes" => self.slc_dynamic = size(value),
-            "flash_slc_program_us" => self.slc_program = value.microseconds(),
-            "flash_slc_idle_ms" => self.slc_idle = value.milliseconds(),
-            _ => return false,
         }
-        true
-    }
+    };
+}
 
+numbers! { self, value:
+    "flash_dies" => self.dies = value.count(),
+    "flash_channels" => self.channels = value.count(),
+    "flash_channel_bytes_per_second" => self.channel_rate = BytesPerSecond(value.value),
+    "flash_page_bytes" => self.page = size(value),
+    "flash_planes" => self.planes = count(value),
+    "flash_bits_per_cell" => self.bits = count(value),
+    "flash_read_us" => self.read = value.microseconds(),
+    "flash_read_step_us" => self.read_step = value.microseconds(),
+    "flash_program_us" => self.program = value.microseconds(),
+    "flash_erase_us" => self.erase = value.microseconds(),
+    "flash_block_bytes" => self.block = size(value),
+    "flash_suspend_us" => self.suspend = value.microseconds(),
+    "flash_suspend_left_us" => self.suspend_left = value.microseconds(),
+    "flash_suspend_reads" => self.suspend_reads = count(value),
+    "flash_read_overhead_us" => self.read_overhead = value.microseconds(),
+    "flash_page_overhead_us" => self.page_overhead = value.microseconds(),
+    "flash_commands_per_second" => self.command = Nanos::from_secs_f64(1.0 / value.value.max(1.0)),
+    "flash_link_command_us" => self.link_command = value.microseconds(),
+    "flash_pcie_generation" => self.generation = value.count(),
+    "flash_pcie_lanes" => self.lanes = count(value),
+    "flash_reads_pass" => self.reads_pass = value.whole() != 0,
+    "flash_power_loss_protection" => self.protected = value.whole() != 0,
+    "flash_flush_us" => self.flush = value.microseconds(),
+    "flash_over_provisioning" => self.over_provisioning = value.value,
+    "flash_victims" => self.victims = Victims::of_number(value.count()),
+    "flash_burst_bytes" => self.burst = size(value),
+    "flash_slc_bytes" => self.slc = size(value),
+    "flash_slc_dynamic_bytes" => self.slc_dynamic = size(value),
+    "flash_slc_program_us" => self.slc_program = value.microseconds(),
+    "flash_slc_idle_ms" => self.slc_idle = value.milliseconds(),
+}
+
+fn count(number: Number) -> u32 {
+    u32::try_from(number.whole()).unwrap_or(u32::MAX)
+}
+
+fn size(number: Number) -> Bytes {
+    Bytes(number.whole())
+}
+
+impl Parameters {
     /// Checks the parameters; the error names the first invalid one.
     pub(super) fn check(&self, disk: &DiskParameters) -> Result<(), ParameterError> {
         self.check_chips()?;

@@ -30,7 +30,7 @@ fn flash() -> Parameters {
         reads_pass: true,
         over_provisioning: 1.25,
         victims: Some(Victims::Greedy),
-        ..Parameters::BLANK
+        ..Parameters::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The parameters of arm and platters, and their names in preset files.
 
 use super::Platters;
-use super::scheduling::{Order, Scheduling};
+use super::scheduling::Scheduling;
 use super::seek::SeekCurve;
 use super::stream::StreamPolicy;
 use crate::medium::{Facts, MediumKind, Number};
@@ -10,7 +10,7 @@ use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos};
 
 /// Parameters of a mechanical disk.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct PlatterParameters {
     /// The time of one revolution.
     pub revolution: Nanos,
@@ -64,34 +64,7 @@ impl MediumKind for PlatterParameters {
     };
 
     fn blank() -> Self {
-        Self {
-            revolution: Nanos::ZERO,
-            seek: SeekCurve {
-                settle_ns: 0.0,
-                root_ns: 0.0,
-                knee: 0.0,
-                slope_ns: 0.0,
-            },
-            scheduling: Scheduling {
-                order: Order::Rotation,
-                margin_ns: 0,
-                jitter_ns: 0,
-                age_weight: 0.0,
-                single_pool: false,
-            },
-            overhead_idle: Nanos::ZERO,
-            overhead_queued: Nanos::ZERO,
-            segments: 0,
-            write_settle: Nanos::ZERO,
-            stream: StreamPolicy {
-                sequential_read_ahead: Bytes(0),
-                random_read_ahead: Bytes(0),
-                slack_seek_limit: Nanos::ZERO,
-                slack_limit: Nanos::ZERO,
-                follow_on_wait: Nanos::ZERO,
-                visit_budget: None,
-            },
-        }
+        Self::default()
     }
 
     fn set(&mut self, name: &str, number: Number) -> bool {

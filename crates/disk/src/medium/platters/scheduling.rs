@@ -21,18 +21,19 @@ use std::ops::Range;
 const MOST_REVOLUTIONS: u64 = 4096;
 
 /// The order in which a pool of waiting commands is served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// The pool is served in order of arrival.
     Arrival,
     /// The pool is served by seek distance alone.
     Seek,
     /// The pool is served by seek and rotation.
+    #[default]
     Rotation,
 }
 
 /// Parameters of the scheduler.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Scheduling {
     /// The order of the pools.
     pub order: Order,

@@ -8,7 +8,7 @@
 use raidlab_units::Nanos;
 
 /// A seek curve.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SeekCurve {
     /// The time of the shortest move: settle and head switch, nanoseconds.
     pub settle_ns: f64,

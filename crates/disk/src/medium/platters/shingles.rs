@@ -32,7 +32,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 /// Parameters of a shingled disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ShingleParameters {
     /// The size of the persistent cache.
     pub cache: Bytes,

@@ -26,7 +26,7 @@
 use raidlab_units::{Bytes, Nanos};
 
 /// Parameters of the stream policy.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StreamPolicy {
     /// The read-ahead of a sequential stream.
     pub sequential_read_ahead: Bytes,

@@ -4,12 +4,6 @@ use super::{LvmLevel, LvmSpec};
 use crate::array::described::{Described, data_of, written};
 use crate::words::{RefusedWord, check_value};
 
-impl LvmSpec {
-    fn cache_devices(&self) -> usize {
-        self.cache.as_ref().map_or(0, |cache| cache.devices)
-    }
-}
-
 impl Described for LvmSpec {
     fn title(&self) -> String {
         match &self.cache {
@@ -29,8 +23,7 @@ impl Described for LvmSpec {
     }
 
     fn data_members(&self, count: usize) -> Option<u64> {
-        let active = count.saturating_sub(self.cache_devices());
-        data_of(self.level.name(), active)
+        data_of(self.level.name(), self.data_count(count))
     }
 
     fn member_bytes_per_byte(&self, count: usize) -> Option<f64> {
@@ -53,7 +46,7 @@ impl Described for LvmSpec {
     }
 
     fn role(&self, count: usize, slot: usize) -> Option<&'static str> {
-        (count.saturating_sub(slot) <= self.cache_devices()).then_some("cache")
+        (slot >= self.data_count(count)).then_some("cache")
     }
 
     fn has_first_sync(&self) -> bool {

@@ -11,7 +11,7 @@ fn pages(sample: u64, state: State) -> Pages {
         over_provisioning: 1.15,
         victims: Some(Victims::Greedy),
         state,
-        ..Parameters::BLANK
+        ..Parameters::default()
     };
     Pages::sampled(COUNT * PAGE_BYTES, sample, &numbers, Stream::new(3))
 }
@@ -69,7 +69,7 @@ fn a_steady_drive_without_spare_pages_costs_what_its_blocks_make_of_it() {
         over_provisioning: 1.0,
         victims: Some(Victims::Greedy),
         state: State::Steady,
-        ..Parameters::BLANK
+        ..Parameters::default()
     };
     let mut drive = Pages::sampled(COUNT * PAGE_BYTES, COUNT / 16, &numbers, Stream::new(3));
     let begun = drive.copies() as f64 / f64::from(1 << PART);
