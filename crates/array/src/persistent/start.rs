@@ -73,7 +73,9 @@ impl PersistentArray {
             settings,
             imitates_md: options.recovery.threads.is_some(),
             rules: options.recovery.rules(),
-            flushes: Flushes::default(),
+            flushes: Flushes::new(
+                (options.recovery.threads).map_or(Nanos::ZERO, |threads| threads.turnaround),
+            ),
             bit_passes: BitPasses::new(options.recovery.moment_of_writers()),
             now,
             mode: Mode::at_start(assembly.read_only),

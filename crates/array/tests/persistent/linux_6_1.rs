@@ -1,11 +1,16 @@
 //! What md did otherwise in Linux 6.1, beside what it does in 6.12.
 
 use crate::harness::{Make, World, as_md};
-use raidlab_array::{Level, MdRules, Operation};
+use raidlab_array::{Level, MdRules, MdThreads, MemberCommand, Operation};
 use raidlab_units::Nanos;
 
 /// An array of md's, by the rules of 6.1 or of 6.12.
 fn md(level: Level, members: usize, is_6_1: bool) -> World {
+    md_with(level, members, is_6_1, Nanos::ZERO)
+}
+
+/// The same; a process submits its next request this long after an answer.
+fn md_with(level: Level, members: usize, is_6_1: bool, turnaround: Nanos) -> World {
     let disks = Make::new(level, members).disks();
     let rules = match is_6_1 {
         true => MdRules::LINUX_6_1,
@@ -16,7 +21,10 @@ fn md(level: Level, members: usize, is_6_1: bool) -> World {
         false,
         |_| (),
         |engine| {
-            engine.recovery.threads = as_md(rules);
+            engine.recovery.threads = as_md(rules).map(|threads| MdThreads {
+                turnaround,
+                ..threads
+            });
         },
     );
     world.unwrap()
@@ -59,4 +67,25 @@ fn a_flush_is_for_all_who_wait() {
         assert_eq!(world.executed - before, if is_6_1 { 4 } else { 6 });
         assert_eq!(world.finished.len(), 3);
     }
+}
+
+/// The next flush is sent by a worker, behind the process that the last one has answered: what
+/// this process writes is on its way before.
+#[test]
+fn the_next_flush_covers_what_the_last_one_s_process_writes() {
+    let turnaround = Nanos::from_micros(20);
+    let mut world = md_with(Level::Raid1, 2, true, turnaround);
+    world.write(0, 8, 1);
+    for _ in 0..2 {
+        world.submit(Operation::Flush, 0, 0, 0);
+        world.now += Nanos::from_micros(10);
+    }
+    while world.step(None) {}
+    assert_eq!(world.finished.len(), 2, "the write and the first flush");
+    world.run_until(world.now + turnaround);
+    world.submit(Operation::Write, 8, 8, 2);
+    let is_write = |it: &MemberCommand| it.operation == Operation::Write;
+    assert!(world.queue.len() == 2 && world.queue.iter().all(is_write));
+    world.run_until(world.now + turnaround);
+    assert_eq!(world.finished.len(), 4);
 }
