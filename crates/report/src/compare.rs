@@ -27,7 +27,7 @@ use crate::compute::fold::stream;
 use crate::compute::rate::Rate;
 use crate::compute::standing::Better;
 use crate::compute::trust::MODEL_BENCH;
-use crate::compute::view::{Cell, View};
+use crate::compute::view::{Cell, Row, View};
 use crate::data::RunData;
 use crate::html::ReportError;
 use matched::{Found, Key, label, matched, places};
@@ -125,6 +125,8 @@ pub struct ComparedCell {
     pub text: String,
     /// The number of repetitions behind the figure.
     pub repetitions: usize,
+    /// The least and the greatest figure of several repetitions, in the row's unit.
+    pub range: Option<[f64; 2]>,
     /// Whether the figure is a time that had not ended.
     pub at_least: bool,
     /// Whether there is a figure: a rate of 0 may be unreported.
@@ -273,6 +275,7 @@ fn compared_row(
             value,
             text: figure_text(rate, cell, value) + &band.unwrap_or_default(),
             repetitions: cell.used,
+            range: range(row, column, rate).filter(|_| cell.used > 1),
             at_least: cell.at_least,
             told: rate.tells(cell.m, value),
             struck: cell.fatal,
@@ -292,6 +295,15 @@ fn compared_row(
         more_is_better: rate.better() == Better::More,
         cells: cells.collect(),
     }
+}
+
+/// The least and the greatest figure of a cell's repetitions.
+fn range(row: &Row<'_>, column: usize, rate: Rate) -> Option<[f64; 2]> {
+    let figures = row.kept(column).map(|m| rate.of(m));
+    figures.fold(None, |range, figure| {
+        let [low, high] = range.unwrap_or([figure; 2]);
+        Some([figure.min(low), figure.max(high)])
+    })
 }
 
 /// The unit in which all runs have figures: bytes as soon as one run has only them.

@@ -2,7 +2,9 @@
 //!
 //! Each cell of the second run is compared with the base's, in percent of the base's figure, and
 //! judged by the bounds that the reader declares: for a class of jobs, or for all. The cells within
-//! each bound are counted; a cell is "beyond" where it exceeds the widest bound of its class. The
+//! each bound are counted; a cell is "beyond" where it exceeds the widest bound of its class. If the
+//! second run has repetitions, the cells are counted too whose base is no further from the
+//! repetitions' range than that: what is beyond the bound and near the range may be chance. The
 //! members' counts are shown beside it. A member's share is the part of all commands of the array
 //! (reads and writes apart) that it served; the largest difference of a share shows whether the two
 //! runs choose members alike, whatever their speeds.
@@ -10,7 +12,7 @@
 mod text;
 
 use super::{ComparedCell, ComparedRow, RunComparison};
-use crate::format::signed_percent_fine;
+use crate::format::{figure as shown, signed_percent_fine};
 use raidlab_units::distinct;
 use serde::Serialize;
 use std::str::FromStr;
@@ -119,6 +121,9 @@ pub struct AgreementCell {
     pub text: String,
     /// Whether the difference is within the bound; `None` where none is declared.
     pub within: Option<bool>,
+    /// Whether the base is within the bound of the range of the second run's repetitions; `None`
+    /// for a single one, and where no bound is declared.
+    pub near_range: Option<bool>,
     /// The counts of each member in the base's run, slot by slot.
     pub base: Vec<MemberCounts>,
     /// The counts of each member in the second run, slot by slot.
@@ -138,6 +143,9 @@ pub struct ClassAgreement {
     /// The number of cells within each of the agreement's bounds; `None` where the bound is not one
     /// of the class.
     pub within: Vec<Option<usize>>,
+    /// The number of cells whose base is within the widest bound of the range of the second run's
+    /// repetitions; `None` if no cell of the class has repetitions.
+    pub near_range: Option<usize>,
     /// The median of the absolute differences, as printed.
     pub median_text: String,
     /// The largest difference as printed.
@@ -222,7 +230,10 @@ fn beyond_cell(row: &ComparedRow, run: usize, cell: Option<&AgreementCell>) -> O
     let cell = cell.filter(|cell| cell.within == Some(false))?;
     let figure = |run: usize| {
         let found = row.cells[run].as_ref();
-        found.map_or_else(String::new, |cell| cell.text.clone())
+        found.map_or_else(String::new, |cell| match cell.range {
+            Some([low, high]) => format!("{} ({} to {})", cell.text, shown(low), shown(high)),
+            None => cell.text.clone(),
+        })
     };
     Some(BeyondCell {
         job: row.label.clone(),
@@ -243,10 +254,15 @@ fn cell(row: &ComparedRow, run: usize, bound: Option<f64>) -> Option<AgreementCe
         return None;
     }
     let percent = (other.value / base.value - 1.0) * 100.0;
+    let near_range = bound.zip(other.range).map(|(bound, [low, high])| {
+        let slack = base.value * bound / 100.0;
+        (low - slack..=high + slack).contains(&base.value)
+    });
     Some(AgreementCell {
         percent,
         text: signed_percent_fine(percent),
         within: bound.map(|bound| percent.abs() <= bound),
+        near_range,
         base: base.members.clone(),
         other: other.members.clone(),
         share_points: share_points(base, other),
@@ -319,6 +335,7 @@ fn class_agreement(
         let count = cells.iter().filter(|cell| size(cell) <= *percent).count();
         own.contains(percent).then_some(count)
     };
+    let near: Vec<bool> = cells.iter().filter_map(|cell| cell.2.near_range).collect();
     let mut sizes: Vec<f64> = cells.iter().map(size).collect();
     sizes.sort_by(f64::total_cmp);
     let middle = sizes.len() / 2;
@@ -334,6 +351,7 @@ fn class_agreement(
         class: class.to_owned(),
         cells: cells.len(),
         within: percents.iter().map(within).collect(),
+        near_range: (!near.is_empty()).then(|| near.iter().filter(|is_near| **is_near).count()),
         median_text: format!("{median:.1}\u{a0}%"),
         worst_text: worst.map_or_else(String::new, |(.., cell)| cell.text.clone()),
         worst: worst.map_or_else(String::new, |(job, place, _)| {
@@ -345,7 +363,7 @@ fn class_agreement(
 #[cfg(test)]
 mod tests {
     use super::{Bound, MemberCounts, share_points};
-    use crate::compare::{ComparedCell, compare};
+    use crate::compare::{ComparedCell, ComparedRow, compare};
     use crate::sample;
 
     #[test]
@@ -430,6 +448,30 @@ mod tests {
         let classes = &agreement.classes[..agreement.classes.len() - 1];
         let cells: usize = classes.iter().map(|class| class.cells).sum();
         assert_eq!(cells, all.cells);
+    }
+
+    #[test]
+    fn what_is_beyond_the_bound_may_be_near_the_range_of_the_repetitions() {
+        let mut found = compare(&[sample::data(), sample::data()]).unwrap();
+        let bounds = ["10".parse::<Bound>().unwrap()];
+        let before = found.agreement(1, &bounds);
+        assert!(before.classes.iter().all(|one| one.near_range.is_none()));
+        for (range, near) in [([1.05, 3.0], 1), ([1.2, 3.0], 0), ([0.2, 0.92], 1)] {
+            let whole = |row: &&mut ComparedRow| row.cells.iter().all(Option::is_some);
+            let row = found.rows.iter_mut().find(whole).expect("both have it");
+            let base = row.cells[0].as_ref().expect("there").value;
+            let cell = row.cells[1].as_mut().expect("there");
+            (cell.value, cell.range) = (base * 2.0, Some(range.map(|factor| factor * base)));
+            let after = found.agreement(1, &bounds);
+            assert_eq!(after.beyond.len(), before.beyond.len() + 1);
+            assert!(
+                after.beyond[0].figures[1].contains(" to "),
+                "{:?}",
+                after.beyond[0]
+            );
+            let all = after.classes.last().expect("several classes");
+            assert_eq!(all.near_range, Some(near), "{range:?}");
+        }
     }
 
     #[test]

@@ -42,6 +42,21 @@ fn answers(found: &RunComparison, label: &str) -> Vec<Option<Answer>> {
 }
 
 #[test]
+fn a_cell_has_the_range_of_its_repetitions() {
+    let found = compare(&runs()).unwrap();
+    let cells = found.rows.iter().flat_map(|row| row.cells.iter().flatten());
+    let mut several = 0;
+    for cell in cells.filter(|cell| !cell.struck) {
+        assert_eq!(cell.range.is_some(), cell.repetitions > 1);
+        if let Some([low, high]) = cell.range {
+            several += 1;
+            assert!(low < cell.value && cell.value < high, "{cell:?}");
+        }
+    }
+    assert!(several > 3);
+}
+
+#[test]
 fn one_run_is_no_comparison() {
     let error = compare(&runs()[..1]).unwrap_err();
     assert_eq!(error.to_string(), "1 run given, a comparison needs two");
@@ -106,14 +121,19 @@ fn the_largest_certain_difference_comes_first() {
 fn a_row_of_one_run_only_is_shown_without_a_verdict() {
     let mut runs = runs();
     runs[1].measurements.retain(|m| m.job != "seqread");
-    let found = compare(&runs).unwrap();
+    let mut found = compare(&runs).unwrap();
     let row = found
         .rows
-        .iter()
+        .iter_mut()
         .find(|row| row.label == "seqread")
         .unwrap();
     assert!(row.cells[0].is_some() && row.cells[1].is_none());
     assert_eq!(super::order(row), 3);
+    // So it is with a time that had not ended in the run that has it.
+    row.cells[0].as_mut().unwrap().at_least = true;
+    let text = found.markdown();
+    assert!(!text.contains("had not ended"), "{text}");
+    assert!(text.contains("not in both runs"), "{text}");
 }
 
 /// A job that did nothing ran all the same.

@@ -232,17 +232,20 @@ fn verdict_words(row: &ComparedRow, run: usize) -> (String, String, Tone) {
             };
             (verdict.percent.clone(), verdict.words.clone(), tone)
         }
+        // Neither a time nor the audit's judgement counts where the other run lacks the row.
+        None if both.iter().any(Option::is_none) => {
+            (String::new(), "not in both runs".to_owned(), Tone::Plain)
+        }
         None if struck => (
             String::new(),
             "struck out by the audit".to_owned(),
             Tone::Plain,
         ),
         None if goes_on => (String::new(), "had not ended".to_owned(), Tone::Plain),
-        None if both.iter().all(Option::is_some) => (
+        None => (
             String::new(),
             "a figure is 0 or not known".to_owned(),
             Tone::Plain,
         ),
-        None => (String::new(), "not in both runs".to_owned(), Tone::Plain),
     }
 }

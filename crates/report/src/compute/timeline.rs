@@ -223,7 +223,10 @@ mod tests {
         let all = timelines(&data.series, &data.events, &data.measurements);
         assert_eq!(all.len(), 12);
         let first = &all[0];
-        assert_eq!((first.column.subject, first.repetition), ("md-raid1", Some(0)));
+        assert_eq!(
+            (first.column.subject, first.repetition),
+            ("md-raid1", Some(0))
+        );
         assert_eq!(first.jobs.len(), 15);
         assert_eq!(first.jobs[1].name, "seqwrite");
         let kinds: Vec<_> = first

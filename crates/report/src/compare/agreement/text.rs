@@ -106,19 +106,27 @@ impl Agreement {
         let within = within.map(|percent| format!("within {percent}\u{a0}%"));
         let mut heads = vec![class.to_owned(), cells.to_owned()];
         heads.extend(within);
+        heads.extend(self.has_ranges().then(|| NEAR_RANGE.to_owned()));
         heads.extend(rest.map(str::to_owned));
         heads
     }
 
+    /// Whether any class has cells with repetitions.
+    fn has_ranges(&self) -> bool {
+        self.classes.iter().any(|one| one.near_range.is_some())
+    }
+
     /// The rows of the table of classes.
     fn class_rows(&self) -> impl Iterator<Item = Vec<String>> {
-        self.classes.iter().map(|one| {
+        let has_ranges = self.has_ranges();
+        self.classes.iter().map(move |one| {
             let mut row = vec![one.class.clone(), one.cells.to_string()];
             let count = |within: &Option<usize>| match within {
                 Some(count) => count.to_string(),
                 None => "-".to_owned(),
             };
             row.extend(one.within.iter().map(count));
+            row.extend(has_ranges.then(|| count(&one.near_range)));
             row.extend([&one.median_text, &one.worst_text, &one.worst].map(String::clone));
             row
         })
@@ -137,6 +145,12 @@ impl Agreement {
             );
         }
         words.push('.');
+        if self.has_ranges() {
+            words.push_str(
+                " Near the range are the cells whose base is within the widest bound of what the \
+                 repetitions of this run span; the others differ by more than chance.",
+            );
+        }
         words
     }
 
@@ -166,6 +180,9 @@ impl Agreement {
 
 /// The heads of the table of classes; those of the bounds come after the second.
 const CLASS_HEADS: [&str; 5] = ["class", "cells", "median", "worst", "where"];
+
+/// The head of the count of cells near the range of repetitions.
+const NEAR_RANGE: &str = "near the range";
 
 const BEYOND_HEADS: [&str; 6] = ["class", "job", "subject", "base", "this", "change"];
 
