@@ -226,6 +226,7 @@ pub(crate) fn of_job(
     for (name, percent) in sync.into_iter().zip(result.sync_percent) {
         let kind = match percent {
             None => "none",
+            Some(_) if deeds.is_checking() => "check",
             Some(_) if deeds.allows_sync() => "recovery",
             Some(_) => "resync",
         };

@@ -61,12 +61,11 @@ const fn by(begins: &'static str, source: &'static str) -> Model {
 }
 
 /// The entry for a model as a drive reports it: `ST4000DM004-2CV104`,
-/// `WDC WD40EFAX-68JH4N0`, `TOSHIBA HDWD240`.
+/// `WDC WD40EFAX-68JH4N0`, `TOSHIBA HDWD240`; or as people and presets write it, `st4000dm004`.
 #[must_use]
 pub fn find(model: &str) -> Option<&'static Model> {
-    model
-        .split([' ', '_'])
-        .find_map(|word| MODELS.iter().find(|known| word.starts_with(known.begins)))
+    let mut words = model.split([' ', '_']).map(str::to_ascii_uppercase);
+    words.find_map(|word| MODELS.iter().find(|known| word.starts_with(known.begins)))
 }
 
 #[cfg(test)]
@@ -80,6 +79,7 @@ mod tests {
             "WDC WD40EFAX-68JH4N0",
             "TOSHIBA HDWD240",
             "WDC_WD60EFAX-68SHWN0",
+            "st4000dm004",
         ] {
             assert!(find(model).is_some(), "{model}");
         }

@@ -101,12 +101,15 @@ pub struct Deeds {
     away: BTreeSet<u16>,
     /// Whether something has happened to a member, without a later wait for the end of copying.
     unsettled: bool,
+    /// Whether what happened last is that a check of the whole array began.
+    checking: bool,
 }
 
 impl Deeds {
     /// Records an event of a member.
     pub fn happens(&mut self, event: Event) {
         self.unsettled = true;
+        self.checking = false;
         match event.kind {
             EventKind::Fail | EventKind::Remove => self.away.insert(event.member),
             EventKind::Insert | EventKind::ReAdd => self.away.remove(&event.member),
@@ -116,11 +119,19 @@ impl Deeds {
     /// Records that a check of the whole array begins.
     pub const fn checks(&mut self) {
         self.unsettled = true;
+        self.checking = true;
     }
 
     /// Records that the suite has waited until nothing was copied any more.
     pub const fn settled(&mut self) {
         self.unsettled = false;
+        self.checking = false;
+    }
+
+    /// Whether the suite has begun a check of the whole array, and nothing has happened since.
+    #[must_use]
+    pub const fn is_checking(&self) -> bool {
+        self.checking
     }
 
     /// The number of members that the suite has taken out and not put back.
@@ -213,6 +224,8 @@ mod tests {
         deeds.settled();
         assert!(!deeds.allows_sync() && !deeds.allows_degraded());
         deeds.checks();
-        assert!(deeds.allows_sync());
+        assert!(deeds.allows_sync() && deeds.is_checking());
+        deeds.happens(event(EventKind::Insert));
+        assert!(!deeds.is_checking());
     }
 }

@@ -5,7 +5,7 @@ use crate::devices::{copies_on_write, has_auxiliary, is_random, level, member_by
 use crate::finding::Ruling;
 use crate::rule::Check;
 use raidlab_store::Severity::{Fatal, Note, Warning};
-use raidlab_store::{Measurement, fact, fact::disk_property};
+use raidlab_store::{Measurement, Operation, fact, fact::disk_property};
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
     ("A7", Check::Rows(record_too_large)),
@@ -29,7 +29,7 @@ fn record_too_large(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
         "blocks of {} bytes, records of {record:.0}",
         row.block_size_bytes
     );
-    match read_share(row).filter(|share| *share > 0.05) {
+    match read_share(case, row).filter(|share| *share > 0.05) {
         Some(share) => {
             let share = share * 100.0;
             ruling.row(
@@ -43,8 +43,20 @@ fn record_too_large(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
     Some(())
 }
 
-/// Bytes that the members read per byte that they were written, resync left out.
-fn read_share(row: &Measurement) -> Option<f64> {
+/// Bytes that the members read per byte that they were written, resync left out; `None` where the
+/// job reads too, as the members' counters do not tell its reads from those of its writes.
+fn read_share(case: &Case<'_>, row: &Measurement) -> Option<f64> {
+    let cell = row.cell();
+    let reads = case.evidence.rows.iter().any(|other| {
+        // The cheap condition first: this runs for all pairs of rows.
+        other.sequence == row.sequence
+            && !other.op.only_writes()
+            && other.op != Operation::Sync
+            && other.cell() == cell
+    });
+    if reads {
+        return None;
+    }
     let (read, written) = member_bytes(row)?;
     let seen = row.sync_percent_start.or(row.sync_percent_end).is_some();
     let mut members = row.members.iter();
@@ -69,7 +81,7 @@ fn partial_stripe(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Op
     ruling.judged();
     let whole = stripe > 0.0 && row.block_size_bytes as f64 % stripe == 0.0;
     if is_random(row) && !whole {
-        let read = read_share(row).map_or_else(String::new, |share| {
+        let read = read_share(case, row).map_or_else(String::new, |share| {
             format!(
                 "; the members also read {:.0} % of what was written",
                 share * 100.0

@@ -4,8 +4,8 @@
 use crate::bound::{TOLERANCE, bound, megabytes, random_iops};
 use crate::case::Case;
 use crate::devices::{
-    copies_on_write, dd_operand, is_counted_whole, is_direct, is_flushed, is_random, may_be_cached,
-    member_bytes, members, only_writes, tool, working_set,
+    copies_on_write, dd_operand, honours_direct, is_counted_whole, is_direct, is_flushed,
+    is_random, may_be_cached, member_bytes, members, only_writes, system, tool, working_set,
 };
 use crate::finding::Ruling;
 use crate::rule::Check;
@@ -35,7 +35,10 @@ fn too_quick(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<
         let sync = case.text(row, &fact::fio_option("sync"));
         sync.is_some_and(|value| !matches!(value, "0" | "none"))
     };
-    let past_memory = || is_direct(case, row) == Some(true) || each_flushed();
+    // ZFS may take direct I/O and ignore it, and answers writes from memory then.
+    let ignored = || system(case, row) == "zfs" && honours_direct(case, row) != Some(true);
+    let straight = || is_direct(case, row) == Some(true) && !ignored();
+    let past_memory = || straight() || each_flushed();
     // The time of flushes is in the rate, and not in the latency of the writes.
     let flushes = || {
         let options = ["fsync", "fdatasync"].map(fact::fio_option);
@@ -150,7 +153,8 @@ fn smaller_than_memory(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
     }
     let bound = bound(case, row);
     let beyond = bound.is_some_and(|b| row.bytes_per_second > TOLERANCE * b.bytes_per_second);
-    let idle = device_share(row, |(read, _)| read).is_some_and(|share| share < 0.5);
+    let share = device_share(row, |(read, _)| read).or_else(|| command_share(case, row));
+    let idle = share.is_some_and(|share| share < 0.5);
     let cold = case.flag(row, fact::CACHES_DROPPED) == Some(true) && set <= row.total_bytes as f64;
     let severity = match () {
         () if row.op.only_reads() && set < memory && (beyond || idle) => Fatal,

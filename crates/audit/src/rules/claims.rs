@@ -99,6 +99,13 @@ fn wrong_unit(case: &Case<'_>, ruling: &mut Ruling) {
         let by_fio = case
             .number(row, &fact::fio_printed(row.op, rate_of::BYTES))
             .map(|rate| (rate, rate * 0.002, format!("{rate:.0} bytes/s")));
+        // What dd and fio printed is kept only where it is not what they counted.
+        let counted = [fact::DD_RECORDS_OUT_WHOLE, fact::FIO_ERROR];
+        let counted = counted.iter().any(|name| case.text(row, name).is_some());
+        if counted && printed.is_none() && by_tool.is_none() && by_fio.is_none() {
+            let rows = groups.entry(key).or_default();
+            rows.push((row, None, String::new()));
+        }
         if case.text(row, &fact::fio_option("kb_base")) == Some("1000") {
             ruling.row(Warning, row, "kb_base=1000: `4k` are 4000 bytes".to_owned());
         }

@@ -2,7 +2,7 @@
 
 use super::claims::claim;
 use crate::case::Case;
-use crate::devices::tool;
+use crate::devices::{reports_options, tool};
 use crate::finding::Ruling;
 use crate::rule::Check;
 use raidlab_statistics::{Sample, outliers};
@@ -14,6 +14,7 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     ("T23", Check::Whole(versions_differ)),
     ("T24", Check::Whole(filesystem_confounded)),
     ("T26", Check::Whole(half_of_mixed)),
+    ("T39", Check::Whole(jobs_differ)),
     ("R1", Check::Whole(repetitions_disagree)),
 ];
 
@@ -48,6 +49,70 @@ fn versions_differ(case: &Case<'_>, ruling: &mut Ruling) {
         _ => "the tool's version",
     };
     ruling.need(None::<()>, need);
+}
+
+/// Options of fio that say what its disks have to do; how many bytes a job moves is the last.
+/// Rows of other block sizes, depths and numbers of clones are not compared in the first place.
+const LOAD: [&str; 21] = [
+    "direct",
+    "buffered",
+    "sync",
+    "fsync",
+    "fdatasync",
+    "sync_file_range",
+    "end_fsync",
+    "rwmixread",
+    "rwmixwrite",
+    "percentage_random",
+    "random_distribution",
+    "bssplit",
+    "offset",
+    "zonemode",
+    "rate",
+    "rate_iops",
+    "thinktime",
+    "buffer_compress_percentage",
+    "dedupe_percentage",
+    "size",
+    "filesize",
+];
+
+/// Finds subjects whose jobs of one name were given other options. raidlab gives its own jobs the
+/// same ones.
+fn jobs_differ(case: &Case<'_>, ruling: &mut Ruling) {
+    let told = |row: &&&Measurement| {
+        row.bench == "import" && tool(row) == "fio" && reports_options(case, row)
+    };
+    for rows in case.compared() {
+        let rows: Vec<&Measurement> = rows.iter().filter(told).copied().collect();
+        let subjects: BTreeSet<&str> = rows.iter().map(|row| row.subject.as_str()).collect();
+        if subjects.len() < 2 {
+            continue;
+        }
+        ruling.judged();
+        let differences = LOAD.iter().filter_map(|option| {
+            let mut given: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+            for row in &rows {
+                // fio repeats every option that has a value, so the others have their defaults:
+                // 0, but for the parts of a mix.
+                let value = case.text(row, &fact::fio_option(option));
+                let value = value.filter(|value| *value != "0" || option.starts_with("rwmix"));
+                let subjects = given.entry(value.unwrap_or("not given")).or_default();
+                subjects.insert(&row.subject);
+            }
+            let list = given.iter().map(|(value, subjects)| {
+                let subjects: Vec<&str> = subjects.iter().copied().collect();
+                format!("{value} on {}", subjects.join(" and "))
+            });
+            let list: Vec<String> = list.collect();
+            (list.len() > 1).then(|| format!("{option}: {}", list.join(", ")))
+        });
+        let differences: Vec<String> = differences.collect();
+        if !differences.is_empty() {
+            ruling.job(Warning, rows[0], differences.join("; "));
+        }
+    }
+    ruling.need(None::<()>, "a second subject, and the options of its fio");
 }
 
 fn filesystem_confounded(case: &Case<'_>, ruling: &mut Ruling) {

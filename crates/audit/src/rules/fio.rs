@@ -167,10 +167,13 @@ fn random_maps(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     let range = ruling.need(range, fact::JOB_WORKING_SET_BYTES)?;
     let jobs = ruling.need(case.number(row, fact::FIO_JOBS), fact::FIO_JOBS)?;
     let generator = option_of(case, row, "random_generator");
-    let known = generator.is_some() || reports_options(case, row);
+    let without = case.flag(row, &fact::fio_option("norandommap"));
+    // fio does not repeat a switch without a value, and raidlab gives each one its value.
+    let reports = row.bench != "import" && reports_options(case, row);
+    let known = generator.is_some() || without.is_some() || reports;
     ruling.need(known.then_some(()), "fio.option.norandommap")?;
     ruling.judged();
-    let without = case.flag(row, &fact::fio_option("norandommap")) == Some(true);
+    let without = without == Some(true);
     let other = generator.is_some_and(|name| !name.starts_with("tausworthe"));
     // The ranges of clones with files of their own are all in the data set.
     let apart =

@@ -10,7 +10,7 @@ use crate::rule::Check;
 use raidlab_statistics::{Sample, cliff};
 use raidlab_store::Severity::{Note, Warning};
 use raidlab_store::{Measurement, fact};
-use raidlab_units::SECTOR_BYTES;
+use raidlab_units::{Bytes, SECTOR_BYTES};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
@@ -261,49 +261,76 @@ fn more_than_the_sum(case: &Case<'_>, ruling: &mut Ruling) {
 
 fn different_places(case: &Case<'_>, ruling: &mut Ruling) {
     for rows in case.compared() {
-        let mut partitions: BTreeMap<(&str, String), BTreeSet<String>> = BTreeMap::new();
-        let mut starts: Vec<(f64, String)> = Vec::new();
-        let mut disk_size = 0.0_f64;
-        for row in &rows {
-            for member in members(case, row) {
-                if member.device.is_empty() {
-                    continue;
-                }
-                ruling.judged();
-                let disk = member.disk(case, row).to_owned();
-                if let Some(start) = member.start_sector {
-                    let size = fact::disk(&disk, fact::disk_property::SIZE_BYTES);
-                    disk_size = disk_size.max(case.number(row, &size).unwrap_or(0.0));
-                    starts.push((start * SECTOR_BYTES as f64, member.device.clone()));
-                }
-                let devices = partitions.entry((&row.host, disk)).or_default();
-                devices.insert(member.device);
+        other_partitions(case, &rows, ruling);
+        other_starts(case, &rows, ruling);
+    }
+    ruling.need(None::<()>, "member.0.device");
+}
+
+/// Finds subjects that use different partitions of a disk. One that uses several of them is no
+/// difference where all do.
+fn other_partitions(case: &Case<'_>, rows: &[&Measurement], ruling: &mut Ruling) {
+    let mut uses: BTreeMap<(&str, String), BTreeSet<BTreeSet<String>>> = BTreeMap::new();
+    for row in rows {
+        let mut own: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for member in members(case, row) {
+            if member.device.is_empty() {
+                continue;
             }
+            ruling.judged();
+            let disk = member.disk(case, row).to_owned();
+            own.entry(disk).or_default().insert(member.device);
         }
-        for ((_, disk), devices) in partitions {
-            if devices.len() > 1 {
-                let list: Vec<String> = devices.into_iter().collect();
-                ruling.job(
-                    Note,
-                    rows[0],
-                    format!("{} are parts of {disk}", list.join(" and ")),
-                );
-            }
+        for (disk, devices) in own {
+            uses.entry((&row.host, disk)).or_default().insert(devices);
         }
-        starts.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
-        if let [(first, near), .., (last, far)] = starts.as_slice()
-            && disk_size > 0.0
-            && last - first > 0.1 * disk_size
-        {
-            let apart = (last - first) / disk_size * 100.0;
+    }
+    for ((_, disk), kinds) in uses {
+        if kinds.len() > 1 {
+            let devices: BTreeSet<String> = kinds.into_iter().flatten().collect();
+            let list: Vec<String> = devices.into_iter().collect();
             ruling.job(
                 Note,
                 rows[0],
-                format!("{near} and {far} begin {apart:.0} % of the disk apart"),
+                format!("{} are parts of {disk}", list.join(" and ")),
             );
         }
     }
-    ruling.need(None::<()>, "member.0.device");
+}
+
+/// Finds subjects whose members begin at other places of their disks, in the mean over a
+/// subject's members: members of one array may.
+fn other_starts(case: &Case<'_>, rows: &[&Measurement], ruling: &mut Ruling) {
+    let mut places: Vec<(f64, &str)> = Vec::new();
+    let mut disk_size = 0.0_f64;
+    for row in rows {
+        let mut starts: Vec<f64> = Vec::new();
+        for member in members(case, row) {
+            let Some(sector) = member.start_sector else {
+                continue;
+            };
+            let start = sector * SECTOR_BYTES as f64;
+            let size = fact::disk(member.disk(case, row), fact::disk_property::SIZE_BYTES);
+            let size = case.number(row, &size).unwrap_or(0.0);
+            // Where only the part's size is known, its disk ends there or later.
+            let end = member.size_bytes.map_or(0.0, |size| start + size);
+            disk_size = disk_size.max(size).max(end);
+            starts.push(start);
+        }
+        if !starts.is_empty() {
+            let mean = starts.iter().sum::<f64>() / starts.len() as f64;
+            places.push((mean, &row.subject));
+        }
+    }
+    places.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1)));
+    if let [(first, near), .., (last, far)] = places.as_slice()
+        && disk_size > 0.0
+        && last - first > 0.1 * disk_size
+    {
+        let apart = Bytes((last - first) as u64);
+        let text = format!("{far} begins {apart} further into its disks than {near}");
+        ruling.job(Note, rows[0], text);
+    }
 }
 
 fn unequal(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {

@@ -56,7 +56,7 @@ fn bonnie_versions(case: &Case<'_>, ruling: &mut Ruling) {
 }
 
 fn files_in_thousands(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    if tool(row) != "bonnie++" {
+    if tool(row) != "bonnie++" || !row.op.handles_files() {
         return None;
     }
     let asked = case.number(row, fact::BONNIE_FILES_ASKED);

@@ -207,3 +207,19 @@ fn shape() -> Vec<Pair> {
         ),
     ]
 }
+
+/// The reads of a mixed job are no reads of its writes.
+#[test]
+fn reads_of_a_mixed_job_are_not_blamed_on_its_writes() {
+    let half = |op| Measurement {
+        members: vec![member(2_000_000, 1_000_000)],
+        ..random(op, 38.0)
+    };
+    let judged = |rows: Vec<Measurement>| {
+        let audit = Lab::of(rows).fact(fact::ARRAY_RECORD_BYTES, "8192").audit();
+        let of_rule = audit.findings.into_iter().filter(|one| one.rule == "A7");
+        of_rule.map(|one| one.severity).collect::<Vec<_>>()
+    };
+    assert_eq!(judged(vec![half(Write)]), [Warning]);
+    assert_eq!(judged(vec![half(Read), half(Write)]), [Note]);
+}

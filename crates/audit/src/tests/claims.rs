@@ -63,6 +63,11 @@ fn units() -> Vec<Pair> {
             .cell_fact(0, name, rate, "")
             .cell_fact(1, name, "23900000", "")
     };
+    // A true rate is not kept.
+    let one_by_dd = |rate: &str| {
+        let lab = rates().fact(fact::DD_RECORDS_OUT_WHOLE, "1024");
+        lab.cell_fact(0, fact::DD_PRINTED_BYTES_PER_SECOND, rate, "")
+    };
     let alike = |unit: &str| printed(rates(), 0, claim_part::VALUE, "49.02", unit);
     let unit = |unit: &str| printed(Lab::of([seeks(148.5)]), 0, claim_part::VALUE, "148.5", unit);
     let winner = |freebsd: &str, linux: &str| {
@@ -88,6 +93,7 @@ fn units() -> Vec<Pair> {
     vec![
         pair("T19", Warning, value("49.02"), value("51.40")),
         pair("T19", Warning, by_dd("49020000"), by_dd("51400000")),
+        pair("T19", Warning, one_by_dd("49020000"), one_by_dd("51400000")),
         pair("T19", Note, alike("MB/s"), alike("MiB/s")),
         pair("T19", Warning, binary("51402"), binary("50197")),
         pair("T30", Warning, unit("s"), unit("1/s")),
@@ -179,6 +185,16 @@ fn comparisons() -> Vec<Pair> {
         };
         Lab::of([ext3, other])
     };
+    let flushed = |each: &str| {
+        let of_fio = |subject: &str| Measurement {
+            bench: "import".to_owned(),
+            tool: "fio-3.33".to_owned(),
+            ..on(subject, row(Operation::Write))
+        };
+        Lab::of([of_fio("md"), of_fio("gmirror")])
+            .fact(&fact::fio_option("bs"), "4k")
+            .subject_fact("gmirror", &fact::fio_option("fsync"), each)
+    };
     let mixed = || Lab::of([random(Read, 158.0), random(Write, 77.0)]);
     let repeated = |values: [f64; 5]| {
         Lab::of(
@@ -194,6 +210,7 @@ fn comparisons() -> Vec<Pair> {
     vec![
         pair("T23", Note, tools("fio 2.1.9"), tools("fio 3.33")),
         pair("T24", Warning, filesystems("ufs"), filesystems("ext3")),
+        pair("T39", Warning, flushed("1"), flushed("0")),
         pair(
             "T26",
             Note,

@@ -130,6 +130,23 @@ fn alone_and_together(first: &str, second: &str, array: f64) -> Lab {
 fn places() -> Vec<Pair> {
     let sum = |array: f64| alone_and_together("hda3", "hdc5", array);
     let devices = |second: &str| alone_and_together("hdc5", second, 80e6);
+    let begins = |start: &str| {
+        devices("hda1")
+            .fact(&fact::disk("hdc", property::SIZE_BYTES), "160000000000")
+            .fact(&fact::disk("hdc5", property::START_SECTOR), "63")
+            .fact(&fact::disk("hda1", property::START_SECTOR), start)
+    };
+    // Two arrays of the same two parts of a disk, which begin far apart.
+    let subjects = ["md", "gmirror"].map(|subject| Measurement {
+        subject: subject.to_owned(),
+        ..row(Read)
+    });
+    let both = Lab::of(subjects)
+        .fact(&fact::member_device(0), "hdc5")
+        .fact(&fact::member_device(1), "hdc6")
+        .fact(&fact::disk("hdc", property::SIZE_BYTES), "160000000000")
+        .fact(&fact::disk("hdc5", property::START_SECTOR), "63")
+        .fact(&fact::disk("hdc6", property::START_SECTOR), "200000000");
     let channel = |second: &str| {
         devices("hdb1")
             .fact(&fact::disk("hdc", property::CHANNEL), "ide1")
@@ -147,6 +164,8 @@ fn places() -> Vec<Pair> {
         pair("B2", Note, sum(88e6), sum(84e6)),
         pair("B2", Warning, sum(120e6), sum(80e6)),
         pair("H5", Note, devices("hdc6"), devices("hda1")),
+        pair("H5", Note, begins("200000000"), begins("63")),
+        pair("H5", Note, devices("hdc6"), both),
         pair("H6", Note, models("ST340015A"), models("SAMSUNG SP1614N")),
     ]
 }

@@ -160,3 +160,36 @@ pub(super) fn pairs() -> Vec<Pair> {
         ),
     ]
 }
+
+/// A write that ZFS answers from memory, whatever `direct` says, is a figure of its own.
+#[test]
+fn direct_writes_that_zfs_keeps_in_memory_are_no_device_s() {
+    let quick = |version: &str| {
+        quick(Write, 900, &[("direct", "1")])
+            .fact(fact::ARRAY_SYSTEM, "zfs")
+            .fact(&fact::version("zfs"), version)
+            .audit()
+    };
+    let is_struck = |version: &str| quick(version).findings.iter().any(|one| one.rule == "C14");
+    assert!(!is_struck("2.1.11"));
+    assert!(is_struck("2.3.2"));
+}
+
+/// Before 3.36 fio counts what disks did in commands alone.
+#[test]
+fn reads_that_the_disk_did_not_see_came_from_memory() {
+    let severities = |read_ios: u64| {
+        let mut lab = job(random(Read, 170.0), &[("direct", "0")])
+            .fact(fact::JOB_WORKING_SET_BYTES, "268435456")
+            .fact(fact::MEMORY_TOTAL_BYTES, "17179869184");
+        lab.rows[0].members = vec![MemberUse {
+            read_ios,
+            ..MemberUse::default()
+        }];
+        let found = lab.audit().findings.into_iter();
+        let of_rule = found.filter(|one| one.rule == "C1");
+        of_rule.map(|one| one.severity).collect::<Vec<_>>()
+    };
+    assert_eq!(severities(12), [Fatal]);
+    assert_eq!(severities(10_100), [Warning]);
+}

@@ -29,7 +29,7 @@ fn bonnie() -> Vec<Pair> {
         Lab::of([linux, freebsd])
     };
     let files = |made: &str| {
-        Lab::of([made_by("bonnie++ 1.96", Seek)])
+        Lab::of([made_by("bonnie++ 1.96", Operation::CreateSequential)])
             .fact(fact::BONNIE_FILES_ASKED, "100")
             .fact(fact::BONNIE_FILES, made)
     };

@@ -205,7 +205,7 @@ fn options(result: &ToolResult) -> impl Iterator<Item = &ReportedOption> {
 }
 
 /// Adds the facts that fio's reported options give about the job as a whole: they are reported
-/// together, so an option that is missing had fio's default.
+/// together, so an option that is missing had fio's default, but for switches without a value.
 fn job(result: &ToolResult, all: &mut Facts) {
     if result.options.is_empty() {
         return;
@@ -230,14 +230,18 @@ fn job(result: &ToolResult, all: &mut Facts) {
         "dedupe_percentage",
         "buffer_compress_percentage",
     ];
+    // fio does not repeat a switch without a value, so a `zero_buffers` that is missing may have
+    // been given.
     let pattern = if on("zero_buffers") {
-        "zero"
+        Some("zero")
     } else if repeats.iter().any(|name| on(name)) {
-        "repeated"
+        Some("repeated")
     } else {
-        "random"
+        option("zero_buffers").map(|_| "random")
     };
-    all.add(fact::JOB_DATA_PATTERN, pattern, "");
+    if let Some(pattern) = pattern {
+        all.add(fact::JOB_DATA_PATTERN, pattern, "");
+    }
 }
 
 /// The time that all jobs were to run, in nanoseconds; `None` where their times differ, or not
