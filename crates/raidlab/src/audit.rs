@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// Arguments of `raidlab audit`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The run's name, or `latest` for the one begun last.
+    /// The run's name, or `latest` for the one that the store took last.
     #[arg(default_value = LATEST)]
     run: String,
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// Arguments of `raidlab explain`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The run's name, or `latest` for the one begun last.
+    /// The run's name, or `latest` for the one that the store took last.
     run: String,
 
     /// The name of the job.

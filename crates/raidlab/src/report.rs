@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `raidlab report`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The run's name, or `latest` for the one begun last.
+    /// The run's name, or `latest` for the one that the store took last.
     #[arg(default_value = LATEST)]
     run: String,
 
@@ -52,7 +52,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FOLDER")]
     parquet: Option<PathBuf>,
 
-    /// List the runs, the one begun last first.
+    /// List the runs, the one that the store took last first.
     #[arg(
         long,
         conflicts_with_all = ["run", "html", "csv", "members_csv", "json_lines", "markdown", "parquet"]

@@ -9,7 +9,7 @@ use raidlab_store::{LATEST, Store};
 /// Arguments of `raidlab resume`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The run's name, or `latest` for the one begun last.
+    /// The run's name, or `latest` for the one that the store took last.
     #[arg(default_value = LATEST)]
     run: String,
 

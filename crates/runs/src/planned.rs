@@ -166,7 +166,7 @@ pub fn go_on(run: &RunSummary, store: &mut Store, front: &dyn Front) -> Result<(
     let other = store.plan(run.id)?.is_some_and(|kept| kept.program != own);
     if other {
         let statement = format!(
-            "This run was begun by another build of raidlab and went on with that of SHA-256 {own}: \
+            "This run was begun by another build of raidlab and went on with build {own}: \
              the rows of experiments that had not come to their end are of the latter."
         );
         let note = notes::remark("Another build", statement);
@@ -198,7 +198,13 @@ pub fn check(plan: &Plan<Asked>, own: &[Listed]) -> Result<(), Failure> {
             }
             Some(_) => None,
         });
-    let differs = differs.unwrap_or_else(|| "the experiments come in another order".to_owned());
+    let differs = differs.unwrap_or_else(|| {
+        let mut own = own.iter();
+        match own.find(|one| find(&plan.experiments, &one.label).is_none()) {
+            Some(more) => format!("`{}` was not planned", more.label),
+            None => "the experiments come in another order".to_owned(),
+        }
+    });
     let words = format!("this raidlab would not run what was planned: {differs}");
     Err(Failure::words(Kind::Input, words)
         .help("use the raidlab that made the plan, or begin a new run and compare the two"))

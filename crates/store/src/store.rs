@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub use merging::Merging;
 pub use parquet::{ParquetError, Taken};
 
-/// The name that stands for the run begun last.
+/// The name that stands for the run that the store took last: begun, merged or imported.
 pub const LATEST: &str = "latest";
 
 /// The class of notes in which the audit says what it could judge.
@@ -202,7 +202,7 @@ impl Store {
         })
     }
 
-    /// All runs, the latest first.
+    /// All runs, the one that the store took last first.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -218,7 +218,7 @@ impl Store {
         .collect()
     }
 
-    /// Finds the run of this name; `latest` is the one begun last.
+    /// Finds the run of this name; `latest` is the one that the store took last.
     ///
     /// # Errors
     /// There is no such run, or the file cannot be read.

@@ -315,6 +315,22 @@ fn a_shard_that_is_only_begun_is_told() {
     }
 }
 
+/// Its rows are not left out without a word.
+#[test]
+fn a_begun_shard_that_cannot_be_read_is_refused_by_name() {
+    let (lab, ..) = lab();
+    std::fs::create_dir(lab.path("s")).expect("a new folder");
+    lab.ok(&shard("1/3", "s"));
+    lab.write("s/shard-0-of-3.db.part", "no store");
+    let merge = ["merge", "s", "--store", "part.db", "--partial"];
+    let error = lab.fails(3, &merge);
+    assert!(
+        error.contains("s/shard-0-of-3.db.part is not a store"),
+        "{error}"
+    );
+    assert!(!lab.path("part.db").exists());
+}
+
 #[test]
 fn a_part_says_that_it_is_one_and_the_rest_can_be_done() {
     let (lab, rows, whole) = lab();

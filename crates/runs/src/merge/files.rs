@@ -4,7 +4,7 @@ use super::Refused;
 use crate::failure::Failure;
 use crate::status::{State, THE_FOLDER, states};
 use crate::typed;
-use raidlab_store::{Shard, Store};
+use raidlab_store::{Shard, Store, StoreError};
 use std::path::{Path, PathBuf};
 
 /// The remedy where a shard is only begun.
@@ -17,8 +17,7 @@ pub(super) fn files(named: &[PathBuf], partial: bool) -> Result<Vec<PathBuf>, Fa
     let begun = |file: &Path, name: &str| {
         let whole = name.strip_suffix(".part").filter(|_| partial);
         let is_there = whole.is_none_or(|whole| file.with_file_name(whole).exists());
-        let runs = || Store::open_to_read(file).and_then(|store| store.runs());
-        !is_there && runs().is_ok_and(|runs| !runs.is_empty())
+        !is_there && may_hold_a_row(file)
     };
     let mut all = Vec::new();
     for path in named {
@@ -43,6 +42,17 @@ pub(super) fn files(named: &[PathBuf], partial: bool) -> Result<Vec<PathBuf>, Fa
         all.extend(inside);
     }
     Ok(all)
+}
+
+/// Whether the file of an unfinished shard may hold a row. One that cannot be read may: it is
+/// refused by its name later, as its rows would be left out without a word.
+fn may_hold_a_row(file: &Path) -> bool {
+    match Store::open_to_read(file).and_then(|store| store.runs()) {
+        Ok(runs) => !runs.is_empty(),
+        // It has no tables yet, or the shard has finished meanwhile.
+        Err(StoreError::NoRuns { .. } | StoreError::Missing { .. }) => false,
+        Err(_) => true,
+    }
 }
 
 /// The failure for a folder without a shard that could be merged.

@@ -112,7 +112,7 @@ fn minutes<'a, D: Deserializer<'a>>(from: D) -> Result<Option<NonZero<u64>>, D::
 
 /// Options of sbatch that the scripts set, by their long and short names, each with the field of
 /// the profile that changes it.
-const OWN: [(&str, Option<char>, Option<&str>); 11] = [
+const OWN: [(&str, Option<char>, Option<&str>); 12] = [
     ("--array", Some('a'), Some("at_most")),
     ("--time", Some('t'), Some("time")),
     ("--cpus-per-task", Some('c'), Some("processors")),
@@ -120,15 +120,19 @@ const OWN: [(&str, Option<char>, Option<&str>); 11] = [
     ("--mem-per-cpu", None, Some("memory")),
     ("--mem-per-gpu", None, Some("memory")),
     ("--output", Some('o'), None),
+    ("--error", Some('e'), None),
     ("--open-mode", None, None),
     ("--requeue", None, None),
     ("--no-requeue", None, None),
     ("--dependency", Some('d'), None),
 ];
 
-/// Whether words for sbatch set this option, with a value or without.
+/// Whether words for sbatch set this option, with a value or without. One line may have several
+/// options, and sbatch takes the beginning of a long one for all of it.
 fn is_option(words: &str, long: &str, short: Option<char>) -> bool {
-    let name = words.split(['=', ' ', '\t']).next().unwrap_or_default();
-    let is_short = |short| name.starts_with('-') && name.chars().nth(1) == Some(short);
-    name == long || short.is_some_and(is_short)
+    words.split([' ', '\t']).any(|word| {
+        let name = word.split('=').next().unwrap_or_default();
+        let is_short = |short| name.starts_with('-') && name.chars().nth(1) == Some(short);
+        (name.len() > 2 && long.starts_with(name)) || short.is_some_and(is_short)
+    })
 }

@@ -63,7 +63,9 @@ impl Job<'_> {
             ],
         );
         let (raidlab, plan) = (self.raidlab(), word(&self.paths[0]));
-        let (count, folder) = (self.count, word(self.folder));
+        // With a slash at its end it is a folder also where it is not there, as in a container that
+        // lacks it: the shard's file would have the folder's name.
+        let (count, folder) = (self.count, word(&self.folder.join("")));
         let restarts = profile.restarts.unwrap_or(RESTARTS);
         Ok(format!(
             "{head}\

@@ -348,6 +348,12 @@ fn a_profile_changes_nothing_that_the_scripts_rest_on() {
         ("-c4", "`processors`"),
         ("--output=/dev/null", "leave it out"),
         ("--no-requeue", "leave it out"),
+        // The last errors of tasks are looked for in their logs.
+        ("--error=/dev/null", "leave it out"),
+        ("-e /dev/null", "leave it out"),
+        ("--partition=long --time=10", "`time`"),
+        ("-p long -a 0-1", "`at_most`"),
+        ("--tim=10", "`time`"),
         ("--dependency=afterany:1", "leave it out"),
         ("partition=long", "is no option"),
     ] {
@@ -360,6 +366,7 @@ fn a_profile_changes_nothing_that_the_scripts_rest_on() {
         "--time-min=5",
         "--mem-bind=local",
         "-n1",
+        "--partition=long --export=NONE -A storage",
     ] {
         assert_eq!(says(&format!("sbatch = [\"{option}\"]")), "", "{option}");
     }

@@ -384,3 +384,22 @@ fn damaged_bytes_are_no_other_rows() {
         fs::write(&path, whole).unwrap();
     }
 }
+
+/// Parquet's library panics where the header of a page lies.
+#[test]
+fn the_header_of_a_page_may_lie() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = export(&store(), "a", folder.path());
+    let (path, whole) = (folder.path().join("ended.parquet"), &files["ended.parquet"]);
+    for at in 4..16 {
+        for bit in 0..8 {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1_u8 << bit;
+            fs::write(&path, &damaged).unwrap();
+            let mut other = Store::open_in_memory().unwrap();
+            if other.read_parquet(folder.path()).is_err() {
+                assert!(other.runs().unwrap().is_empty(), "byte {at}, bit {bit}");
+            }
+        }
+    }
+}

@@ -15,11 +15,13 @@ use crate::{
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
+use parquet::record::reader::RowIter;
 use parquet::schema::parser::parse_message_type;
 use raidlab_units::{FNV_BASIS, cannot};
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, Row, Transaction, TransactionBehavior, params_from_iter};
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 impl Store {
@@ -163,7 +165,8 @@ impl Opened {
             source,
         };
         let mut digest = FNV_BASIS;
-        for row in self.file.get_row_iter(None).map_err(fail)? {
+        let mut rows = self.file.get_row_iter(None).map_err(fail)?;
+        while let Some(row) = self.next(&mut rows)? {
             let columns = row.map_err(fail)?.into_columns();
             let values: Option<Vec<Value>> =
                 columns.into_iter().map(|(_, field)| value(field)).collect();
@@ -175,6 +178,15 @@ impl Opened {
             return Ok(());
         }
         Err(self.refuse("it is damaged: its rows are not those that were written".to_owned()))
+    }
+
+    /// The next row, if there is one. With some damaged bytes Parquet's library panics.
+    fn next<'a>(
+        &self,
+        rows: &mut RowIter<'a>,
+    ) -> Result<Option<<RowIter<'a> as Iterator>::Item>, ParquetError> {
+        let next = catch_unwind(AssertUnwindSafe(|| rows.next()));
+        next.map_err(|_| self.refuse("it is damaged: it cannot be decoded".to_owned()))
     }
 
     /// Whether a run of the store has the rows of this file, by the file's digest. A run that had
