@@ -402,10 +402,18 @@ impl PersistentArray {
         let clean = self.clean_at;
         let window = self.next_window_at();
         let thread = (self.thread_is_due || self.turn_is_due).then_some(self.now);
-        [self.engine.next_tick(), daemon, clean, window, thread]
-            .into_iter()
-            .flatten()
-            .min()
+        let flush = self.flushes.next_at();
+        [
+            self.engine.next_tick(),
+            daemon,
+            clean,
+            window,
+            thread,
+            flush,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Returns the state of each of the engine's slots.
@@ -447,6 +455,14 @@ impl PersistentArray {
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.mode == Mode::Stopped
+    }
+
+    /// Whether the superblocks of the members say that nothing is being written to the array, or
+    /// will not say it: it keeps none up to date, or has broken down.
+    #[must_use]
+    pub fn is_recorded_clean(&self) -> bool {
+        let is_recorded = !self.active && !self.want_superblocks && self.pass.is_none();
+        is_recorded || !self.is_recorded() || self.mode == Mode::Broken
     }
 
     /// Whether the array keeps superblocks up to date: without redundancy there is no state to

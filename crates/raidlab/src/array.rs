@@ -60,7 +60,17 @@ pub fn claim(path: &Path) -> Result<Member, Failure> {
         buffered: true,
         access: Access::Write,
     };
-    open(path, options)
+    // `--readonly` is an option of those who serve.
+    let refused = |error: OpenError| {
+        let is_read_only =
+            matches!(&error, OpenError::Open { source, .. } if may_be_read_only(source));
+        match is_read_only {
+            true => Failure::new(Kind::Input, error).help("it has to be writable"),
+            false => claim_refused(error),
+        }
+    };
+    let file = MemberFile::open(path, options).map_err(refused)?;
+    Ok(file.into())
 }
 
 /// Opens a member for looking at it.

@@ -32,6 +32,19 @@ mod tests {
         assert!(donor.is_fitted(&facts.set).unwrap());
     }
 
+    /// A number of the PE8110 was chosen by one figure of such a drive, which says nothing of its
+    /// other figures.
+    #[test]
+    fn one_built_in_disk_is_fitted_and_the_others_have_bands() {
+        for name in presets::names() {
+            let preset = presets::load(name).expect(name);
+            for set in preset.set_names() {
+                let fitted = preset.is_fitted(set).expect("it has this set");
+                assert_eq!(fitted, name == "wd4000fyyz", "{name}, {set}");
+            }
+        }
+    }
+
     #[test]
     fn facts_are_of_built_in_presets() {
         assert!(facts("wd4000fyyz").is_some(), "the one that is fitted");

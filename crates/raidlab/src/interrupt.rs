@@ -7,11 +7,11 @@
 
 use crate::failure::{Failure, Kind, exit_code};
 use crate::output;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::process;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -49,6 +49,17 @@ pub fn listen() -> Result<&'static AtomicBool, Failure> {
         }
     });
     Ok(&STOP)
+}
+
+/// Lets a write beyond the limit of file sizes (`ulimit -f`) fail: by itself the signal that the
+/// kernel sends then ends the program, and here only one file has no room.
+///
+/// # Errors
+/// When the system does not allow it.
+pub fn outlive_the_limit_of_file_sizes() -> Result<(), Failure> {
+    let seen = Arc::new(AtomicBool::new(false));
+    let registered = signal_hook::flag::register(SIGXFSZ, seen);
+    registered.map(drop).map_err(Failure::run)
 }
 
 /// Ends the program at once.

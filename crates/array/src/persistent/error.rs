@@ -95,14 +95,17 @@ pub enum AssembleError {
     },
     /// Members are missing that were in service when the array was last in use.
     #[error(
-        "{present} members of the {expected} that were in service are here; --run starts the array \
-         degraded"
+        "{present} members of the {expected} that were in service are here{}; --run starts the \
+         array degraded",
+        not_counted_text(.not_counted)
     )]
     NeedsRun {
         /// The number of members found.
         present: usize,
         /// The number of members in service when it was last used.
         expected: usize,
+        /// Devices that are here too and do not count, each with the reason.
+        not_counted: Vec<String>,
     },
     /// A degraded array was interrupted in a write: the content of its missing member
     /// cannot be known.
@@ -288,6 +291,13 @@ fn stale_text(stale: &[String]) -> String {
         return String::new();
     }
     format!("; --force could take {}, out of date", stale.join(", "))
+}
+
+fn not_counted_text(not_counted: &[String]) -> String {
+    if not_counted.is_empty() {
+        return String::new();
+    }
+    format!(", and not counted: {}", not_counted.join(", "))
 }
 
 fn slot_list(slots: SlotSet) -> String {

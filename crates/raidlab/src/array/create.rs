@@ -72,9 +72,9 @@ pub struct Arguments {
     #[arg(short = 'p', long)]
     layout: Option<String>,
 
-    /// How much of each member is used. Default: all that the smallest one offers.
-    #[arg(short = 'z', long, value_name = "SIZE", value_parser = mdadm_size)]
-    size: Option<Sectors>,
+    /// How much of each member is used. Default: `max`, all that the smallest one offers.
+    #[arg(short = 'z', long, value_name = "SIZE", value_parser = used_size)]
+    size: Option<UsedSize>,
 
     /// The array's name.
     #[arg(short = 'N', long, default_value = "raidlab")]
@@ -127,6 +127,22 @@ pub struct Arguments {
     /// brackets; `missing` leaves a slot empty.
     #[arg(required = true, value_name = "DEVICE")]
     devices: Vec<PathBuf>,
+}
+
+/// How much of each member is used.
+#[derive(Debug, Clone, Copy)]
+enum UsedSize {
+    /// All that the smallest member offers, as without a word.
+    Max,
+    /// This much.
+    Of(Sectors),
+}
+
+fn used_size(text: &str) -> Result<UsedSize, String> {
+    match text {
+        "max" => Ok(UsedSize::Max),
+        size => mdadm_size(size).map(UsedSize::Of),
+    }
 }
 
 fn version(text: &str) -> Result<Version, String> {
@@ -312,7 +328,11 @@ fn sizes(claimed: &[Option<Member>]) -> Result<Vec<Option<MemberSize>>, Failure>
 
 fn specification(arguments: &Arguments) -> Result<CreateSpec, Failure> {
     let level = arguments.level;
-    if arguments.size.is_some() && matches!(level, Level::Linear | Level::Raid0) {
+    let size = match arguments.size {
+        Some(UsedSize::Of(size)) => Some(size),
+        Some(UsedSize::Max) | None => None,
+    };
+    if size.is_some() && matches!(level, Level::Linear | Level::Raid0) {
         let words = format!("{level} uses all of each member and takes no `--size`");
         return Err(Failure::words(Kind::Usage, words));
     }
@@ -342,7 +362,7 @@ fn specification(arguments: &Arguments) -> Result<CreateSpec, Failure> {
         host,
         name: arguments.name.clone(),
         created: since.as_secs(),
-        size: arguments.size,
+        size,
         data_offset: arguments.data_offset,
         bitmap: bitmap_choice(arguments)?,
         initial: if arguments.assume_clean {

@@ -193,6 +193,7 @@ impl Served {
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     arguments.ublk.prepare()?;
     let stop = interrupt::listen()?;
+    interrupt::outlive_the_limit_of_file_sizes()?;
     // An array that has begun has thrown members out, taken others by force and grown. So errors of
     // its doors are found out before.
     let named = arguments.name.as_deref();

@@ -101,6 +101,7 @@ impl ArrayExport {
             ControlRequest::Idle {} => self.end_sync()?,
             ControlRequest::ReadOnly {} => {
                 self.on_core(|array, now, out| array.read_only(now, out))?;
+                self.wait_until_clean();
             }
             ControlRequest::ReadWrite {} => {
                 self.on_core(|array, now, out| array.read_write(now, out))?;
@@ -173,6 +174,21 @@ impl ArrayExport {
             if removed? {
                 return Ok(());
             }
+            std::thread::sleep(REMOVAL_PAUSE);
+        }
+    }
+
+    /// Waits until the members of an array that takes no more writes say that it is clean, as
+    /// mdadm's `--readonly` does.
+    fn wait_until_clean(&self) {
+        let until = Instant::now() + REMOVAL_PATIENCE;
+        let is_clean = || {
+            self.on_array(|owner, _| match &owner.core {
+                Core::Array(array) => Ok(array.is_recorded_clean()),
+                Core::Plain(_) => Err(no_array()),
+            })
+        };
+        while is_clean() == Ok(false) && Instant::now() < until {
             std::thread::sleep(REMOVAL_PAUSE);
         }
     }

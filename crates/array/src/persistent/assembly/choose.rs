@@ -12,7 +12,7 @@
 //! 7. *spares*, and then members *out of date*: left out, or, where the options say so, re-added
 //!    with what the bitmap says they missed, or recovered completely.
 
-use super::claims::keeps_slot;
+use super::claims::{keeps_slot, not_counted, out_of_date};
 use super::view::{View, role_of};
 use super::{AssembleOptions, Candidate, LeftOut, Part, Stale, grow};
 use crate::admission::Admission;
@@ -150,11 +150,7 @@ impl Chosen {
     }
 
     fn leave_out_stale(&mut self, view: &View, at: usize) {
-        let reason = LeftOut::Stale {
-            events: view.candidates[at].superblock().events,
-            newest: view.array().events,
-        };
-        self.left_out.push((at, reason));
+        self.left_out.push((at, out_of_date(view, at)));
     }
 
     /// Returns the devices that claim a slot without a current device, newest first.
@@ -235,6 +231,7 @@ impl Chosen {
             return Err(AssembleError::NeedsRun {
                 present,
                 expected: expected.len(),
+                not_counted: not_counted(view, &self.left_out, &self.stale(view)),
             });
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The decision between two devices that claim the same slot.
+//! The decision between two devices that claim the same slot, and who does not count.
 //!
 //! The one with the higher event count wins. Two equal ones come from a replacement: the old
 //! member's superblock was updated, the power failed before the others' were, and then the array
@@ -9,6 +9,7 @@
 //! one is right. If both are whole they have the same acknowledged writes, and the one that was in
 //! the array first stays. Without such a member the question cannot be decided.
 
+use super::LeftOut;
 use super::view::{View, role_of};
 use crate::persistent::error::AssembleError;
 use raidlab_geometry::Slot;
@@ -64,4 +65,32 @@ fn third_knows_both(view: &View, left: usize, right: usize) -> bool {
                 .into_iter()
                 .all(|one| lists(one, third) && lists(third, one))
     })
+}
+
+/// Returns the reason to leave out a device whose place a newer one has.
+pub(super) fn out_of_date(view: &View, at: usize) -> LeftOut {
+    LeftOut::Stale {
+        events: view.candidates[at].superblock().events,
+        newest: view.array().events,
+    }
+}
+
+/// Names the devices that do not count as members, each with the reason: those left out so far,
+/// those that are excluded, and those out of date.
+pub(super) fn not_counted(
+    view: &View,
+    left_out: &[(usize, LeftOut)],
+    stale: &[usize],
+) -> Vec<String> {
+    let mut reasons = left_out.to_vec();
+    let verdicts = view.verdicts.iter().enumerate();
+    let excluded = verdicts.filter_map(|(at, verdict)| Some((at, verdict.clone()?)));
+    reasons.extend(excluded);
+    let late = stale.iter().map(|at| (*at, out_of_date(view, *at)));
+    reasons.extend(late);
+    reasons.sort_by_key(|(at, _)| *at);
+    let named = reasons.iter();
+    named
+        .map(|(at, reason)| format!("{} ({reason})", view.candidates[*at].name))
+        .collect()
 }

@@ -67,7 +67,7 @@ fn control(arguments: &Arguments, name: &str) -> Result<ControlServer, Failure> 
 
 /// The failure for an array that has no control socket, with a remedy.
 pub(super) fn no_control(error: ControlError) -> Failure {
-    Failure::new(Kind::Run, error).help("`--name` or `--control` gives it another place")
+    Failure::new(Kind::Run, error).help("another name gives it another place, or `serve --control`")
 }
 
 /// The addresses to listen at: as asked, or beside the control socket if there is no other way

@@ -126,3 +126,13 @@ fn a_path_is_shown_with_its_bytes() {
         assert!(said.contains(r"a\xfe") && said.contains(r"a\xff"), "{said}");
     }
 }
+
+#[test]
+fn the_largest_size_is_what_is_used_without_a_word() {
+    let place = Place::new(2);
+    let largest = place.must("create -l 1 -n 2 --size max m0 m1");
+    let without = place.must("create -l 1 -n 2 --run m0 m1");
+    assert_eq!(largest, without);
+    place.must("create -l 0 -n 2 --size max --run m0 m1");
+    place.refused("create -l 0 -n 2 --size 4m --run m0 m1", 2);
+}

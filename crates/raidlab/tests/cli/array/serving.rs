@@ -1,8 +1,8 @@
 //! Where arrays are served: who has their members, where clients find them, and what is left
 //! of a server that cannot serve.
 
-use super::{Place, patiently};
-use std::process::Stdio;
+use super::{Place, Server, patiently};
+use std::process::{Command, Stdio};
 
 const MIRROR: &str = "create -l 1 -n 2 --assume-clean m0 m1";
 
@@ -132,4 +132,28 @@ fn the_names_of_arrays_do_not_meet_those_of_their_files() {
         let said = place.refused(words, 2);
         assert!(said.contains("no `.nbd` at the end"), "{said}");
     }
+}
+
+#[test]
+fn a_write_beyond_the_limit_of_file_sizes_fails_members_and_not_the_server() {
+    let place = Place::new(2);
+    place.must(MIRROR);
+    let socket = place.path("nbd.sock");
+    let mut limited = Command::new("sh");
+    // Blocks of 512 bytes: half of a member.
+    limited.args(["-c", "ulimit -f 16384; exec \"$@\"", "sh"]);
+    limited.arg(env!("CARGO_BIN_EXE_raidlab"));
+    let words = ["serve", "--name", "test", "m0", "m1", "--unix"];
+    limited.args(words).arg(&socket);
+    limited.current_dir(place.folder.path());
+    limited.env("XDG_RUNTIME_DIR", place.folder.path());
+    let server = Server {
+        child: limited.stderr(Stdio::null()).spawn().expect("the server"),
+        uri: format!("nbd+unix:///test?socket={}", socket.display()),
+    };
+    assert!(patiently(|| server.try_connect().is_some()));
+    let beyond = server.client().write(9 << 20, &[1; 4096], true);
+    assert!(beyond.is_err(), "no member has room");
+    let detail = place.must("detail test");
+    assert!(detail.contains("File too large"), "{detail}");
 }

@@ -292,6 +292,18 @@ fn a_replacement_is_told_as_what_it_is() {
     drop(server);
 }
 
+/// A copy of the members that is taken then needs no resync.
+#[test]
+fn read_only_is_answered_when_the_members_say_clean() {
+    let place = Place::new(2);
+    let server = mirror(&place, "");
+    server.client().write(0, &[7; 4096], true).expect("written");
+    place.must("manage test --readonly");
+    let said = place.must("examine m0");
+    assert!(said.contains("State : clean"), "{said}");
+    drop(server);
+}
+
 #[test]
 fn an_array_that_has_lost_too_much_says_so() {
     let place = Place::new(2);

@@ -23,6 +23,7 @@ fn a_member_two_events_behind_is_stale() {
     let missed = AssembleError::NeedsRun {
         present: 1,
         expected: 2,
+        not_counted: vec!["b (out of date: events 8, the array has 10)".to_owned()],
     };
     assert_eq!(decide(&found).unwrap_err(), missed);
     let assembly = decide_with(&found, |options| options.run_degraded = true).unwrap();
