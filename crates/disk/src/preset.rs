@@ -258,14 +258,15 @@ impl Preset {
         self.set(set).map(|set| set.provenance.as_slice())
     }
 
-    /// Whether a set was fitted, that is, whether any of its numbers was, on measurements of this
-    /// very disk. The figures of other sets carry a [band](crate::Bands).
+    /// Whether a set was fitted to measurements of this very disk: some of its numbers were, and
+    /// none is borrowed from another one. The figures of other sets carry a [band](crate::Bands).
     ///
     /// # Errors
     /// If there is no set of that name.
     pub fn is_fitted(&self, set: &str) -> Result<bool, PresetError> {
         let numbers = self.provenance(set)?;
-        Ok(numbers.iter().any(|number| number.basis == Basis::Fitted))
+        let any = |basis| numbers.iter().any(|number| number.basis == basis);
+        Ok(any(Basis::Fitted) && !any(Basis::Borrowed))
     }
 
     fn set(&self, name: &str) -> Result<&Set, PresetError> {

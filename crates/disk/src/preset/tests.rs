@@ -123,7 +123,7 @@ fn a_set_replaces_what_all_share_and_keeps_the_source() {
 }
 
 #[test]
-fn a_set_is_fitted_where_any_of_its_numbers_is() {
+fn a_set_is_fitted_where_some_numbers_are_and_none_is_of_another_disk() {
     let preset = Preset::parse("disk.toml", SHIPPED).expect("valid");
     assert_eq!(preset.is_fitted("strict"), Ok(true));
     let basis = |preset: &Preset, name: &str| {
@@ -140,6 +140,9 @@ fn a_set_is_fitted_where_any_of_its_numbers_is() {
         basis(&preset, "rate_curve_kibibytes_per_second"),
         Basis::Measured
     );
+    let text = SHIPPED.replacen("basis = \"assumed\"", "basis = \"borrowed\"", 1);
+    let preset = Preset::parse("disk.toml", &text).expect("valid");
+    assert_eq!(preset.is_fitted("strict"), Ok(false), "one is borrowed");
     // What a file does not say it only assumes.
     let text = SHIPPED.replace("basis = \"fitted\", ", "");
     let preset = Preset::parse("disk.toml", &text).expect("valid");
