@@ -132,6 +132,8 @@ pub struct Judged<'a> {
     pub outcomes: Vec<Outcome>,
     /// The number of comparisons for which there are none.
     pub not_run: usize,
+    /// Whether the outcomes would be others without the rows that an audit struck out.
+    pub rests_on_struck: bool,
 }
 
 /// The answer to a claim.
@@ -233,6 +235,21 @@ impl Claims {
         claims
             .map(|claim| claim.judge(&self.suites, runs))
             .collect()
+    }
+
+    /// Judges the claims as [`Self::judge`] does, and marks those whose figures would be others
+    /// without the rows that an audit struck out. `kept`: the runs without these rows.
+    #[must_use]
+    pub fn judge_audited(
+        &self,
+        runs: &[Vec<Measurement>],
+        kept: &[Vec<Measurement>],
+    ) -> Vec<Judged<'_>> {
+        let mut judged = self.judge(runs);
+        for (one, without) in judged.iter_mut().zip(self.judge(kept)) {
+            one.rests_on_struck = one.outcomes != without.outcomes;
+        }
+        judged
     }
 }
 
@@ -397,6 +414,7 @@ impl Claim {
             verdict,
             outcomes,
             not_run,
+            rests_on_struck: false,
         }
     }
 }

@@ -9,7 +9,7 @@ use raidlab_lab::claims::{Claims, Judged, Outcome};
 use raidlab_report::{RunData, escaped};
 use raidlab_runs::CLAIMS;
 use raidlab_runs::notes::{STORE, remark};
-use raidlab_store::{AccuracyNote, Measurement, Store};
+use raidlab_store::{AccuracyNote, Finding, Measurement, Severity, Store};
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -42,6 +42,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let mut summaries = store.runs()?;
     summaries.sort_by_key(|summary| summary.run.bench == BENCH);
     let mut runs: Vec<Vec<Measurement>> = Vec::new();
+    let mut kept: Vec<Vec<Measurement>> = Vec::new();
     let mut sources: Vec<String> = Vec::new();
     for summary in &summaries {
         let rows = store.measurements(summary.id)?;
@@ -50,10 +51,11 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
                 "{} ({} bench)",
                 summary.run.name, summary.run.bench
             ));
+            kept.push(not_struck(&rows, &store.findings(summary.id)?));
             runs.push(rows);
         }
     }
-    let judged = claims.judge(&runs);
+    let judged = claims.judge_audited(&runs, &kept);
     if judged.iter().all(|one| one.outcomes.is_empty()) {
         let words = format!("the store has no rows for the claims of `{}`", claims.name);
         let help = format!("measure them: {}", claims.commands.join("; "));
@@ -77,11 +79,21 @@ pub fn with_verdicts(store: &Store, name: &str) -> Result<RunData, Failure> {
         // The numbers that the article printed are no evidence for its own claims.
         if claims.suites.contains(&data.run.suite) && data.run.bench != BENCH {
             let rows = std::slice::from_ref(&data.measurements);
-            let verdicts = verdicts(&claims, &claims.judge(rows));
+            let kept = [not_struck(&data.measurements, &data.findings)];
+            let verdicts = verdicts(&claims, &claims.judge_audited(rows, &kept));
             data.notes.extend(verdicts);
         }
     }
     Ok(data)
+}
+
+/// The rows that the audit did not strike out.
+fn not_struck(rows: &[Measurement], findings: &[Finding]) -> Vec<Measurement> {
+    let fatal = || findings.iter().filter(|it| it.severity == Severity::Fatal);
+    let rows = rows.iter();
+    rows.filter(|row| !fatal().any(|finding| finding.covers(row)))
+        .cloned()
+        .collect()
 }
 
 /// The verdicts in one remark; `None` where no claim has its rows.
@@ -157,17 +169,21 @@ fn asked_in_words(bounds: &RangeInclusive<f64>) -> String {
     }
 }
 
-/// The verdict in words, how many of its comparisons have no rows, and how many of them other
-/// repetitions would have turned.
+/// The verdict in words, how many of its comparisons have no rows, how many of them other
+/// repetitions would have turned, and whether it rests on what the audit struck out.
 fn verdict_in_words(one: &Judged<'_>) -> String {
     let mut verdict = one.verdict.in_words();
     if one.not_run > 0 && !one.outcomes.is_empty() {
         let _ = write!(verdict, "; not run: {}", one.not_run);
     }
-    match one.outcomes.iter().filter(|it| it.is_close).count() {
-        0 => verdict,
-        close => format!("{verdict}; close: {close}"),
+    let close = one.outcomes.iter().filter(|it| it.is_close).count();
+    if close > 0 {
+        let _ = write!(verdict, "; close: {close}");
     }
+    if one.rests_on_struck {
+        verdict.push_str("; rests on figures that the audit struck out");
+    }
+    verdict
 }
 
 fn markdown(claims: &Claims, judged: &[Judged<'_>]) -> String {

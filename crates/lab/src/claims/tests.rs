@@ -80,6 +80,24 @@ fn verdicts_are_of_the_newest_rows() {
 }
 
 #[test]
+fn a_verdict_that_rests_on_struck_rows_is_marked() {
+    let claims = claims(FILE).expect("valid");
+    let rows = || {
+        vec![
+            row("one", "j", 40.0),
+            row("two", "j", 60.0),
+            row("both", "j", 99.0),
+        ]
+    };
+    let marks = |kept: Vec<Measurement>| {
+        let judged = claims.judge_audited(&[rows()], &[kept]);
+        judged.iter().any(|one| one.rests_on_struck)
+    };
+    assert!(!marks(rows()));
+    assert!(marks(rows()[..2].to_vec()));
+}
+
+#[test]
 fn a_comparison_is_close_where_other_repetitions_would_have_turned_it() {
     let claims = claims(FILE).expect("valid");
     let judge = |first: f64, second: f64, other: f64| {

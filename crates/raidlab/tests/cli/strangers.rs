@@ -301,6 +301,16 @@ tests = [{ of = "md 1 read", to = ["md 2 write"], at_least = 0.1 }]
     let told = lab.ok("claims ./claims.toml --store printed.db");
     assert!(told.contains("(import bench)."), "{told}");
     assert!(told.contains("it writes: not reproduced"), "{told}");
+    assert!(!told.contains("struck"), "{told}");
+    // The audit strikes out a job that failed.
+    let failed = fio.replace(r#""jobname": "2","#, r#""jobname": "2", "error": 5,"#);
+    lab.write("b.json", &failed);
+    lab.ok("import b.json --suite jobs --subject md --store struck.db");
+    let told = lab.ok("claims ./claims.toml --store struck.db");
+    assert!(
+        told.contains("; rests on figures that the audit struck out"),
+        "{told}"
+    );
     lab.ok("run ./jobs.fio --fit strict --no-report");
     lab.ok(import);
     let told = lab.ok("claims ./claims.toml");
