@@ -41,7 +41,8 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let (run, job) = (&arguments.run, &arguments.job);
     let all = explain(&arguments.store, run, job, &arguments.subjects, &Terminal)?;
     let text = if arguments.json {
-        all.iter().map(|one| format!("{}\n", line(one))).collect()
+        let lines = all.iter().map(|one| output::json(&line(one)));
+        lines.collect::<Result<_, _>>()?
     } else {
         tables(&all)
     };

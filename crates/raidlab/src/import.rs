@@ -148,6 +148,18 @@ fn take_over(arguments: &Arguments) -> Result<(), Failure> {
             format!("{option} says what files do not tell; runs in Parquet tell everything");
         return Err(Failure::words(Kind::Usage, words).help("leave it out"));
     }
+    let is_new = !arguments.store.exists();
+    let taken = take_folders(arguments);
+    let is_empty = || Store::open_to_read(&arguments.store)?.runs();
+    if taken.is_err() && is_new && is_empty().is_ok_and(|runs| runs.is_empty()) {
+        // The error says more than that this fails.
+        std::fs::remove_file(&arguments.store).ok();
+    }
+    taken
+}
+
+/// Takes over each folder into the store.
+fn take_folders(arguments: &Arguments) -> Result<(), Failure> {
     let mut store = Store::open(&arguments.store)?;
     for folder in &arguments.files {
         let line = match store.read_parquet(folder)? {

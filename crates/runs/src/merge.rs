@@ -293,9 +293,7 @@ impl Looked {
     }
 
     fn refuse_missing(&self, asked: &Merge, missing: &[Shard]) -> Failure {
-        let names: Vec<String> = missing.iter().take(TOLD).map(Shard::to_string).collect();
-        let more = if missing.len() > TOLD { " ..." } else { "" };
-        let names = format!("{}{more}", names.join(", "));
+        let more = more_than_told(missing);
         let count = self.first.shard.count().get();
         let commands: Vec<String> = (missing.iter().take(TOLD))
             .map(|shard| format!("`{}`", self.command(asked, *shard)))
@@ -309,7 +307,7 @@ impl Looked {
             "{}{more} {makes}; `--partial` takes what there is",
             commands.join(", ")
         );
-        Failure::input(Refused::Missing(count, names)).help(help)
+        Failure::input(Refused::Missing(count, some_of(missing))).help(help)
     }
 
     /// The command that makes a shard: the first shard's command, with this number and file.
@@ -373,11 +371,10 @@ impl Looked {
             .filter(|one| !ended.contains(one))
             .collect();
         if let Some(&position) = lacking.first() {
-            let names: Vec<String> = missing.iter().map(Shard::to_string).collect();
             let statement = format!(
                 "{} of {experiments} experiments are missing; shards that were not whole: {}.",
                 lacking.len(),
-                names.join(", ")
+                some_of(&missing)
             );
             // The remark names an experiment that is missing, so that resuming the run deletes it.
             let note = remark("Only a part", statement);
@@ -421,6 +418,16 @@ fn set_option(words: &mut Vec<String>, option: &str, value: &str) {
     } else {
         words.extend([option.to_owned(), value.to_owned()]);
     }
+}
+
+/// The first of these shards, and whether there are more.
+fn some_of(shards: &[Shard]) -> String {
+    let names: Vec<String> = shards.iter().take(TOLD).map(Shard::to_string).collect();
+    names.join(", ") + more_than_told(shards)
+}
+
+fn more_than_told(shards: &[Shard]) -> &'static str {
+    if shards.len() > TOLD { " ..." } else { "" }
 }
 
 /// Whether an unfinished shard has more experiments than another file of it.

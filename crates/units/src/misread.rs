@@ -77,10 +77,14 @@ fn in_words(kind: &str) -> String {
         "a string" => "text in quotation marks",
         "a boolean" => "true or false",
         "f32" | "f64" => "a number",
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",
-        "a nonzero u8" | "a nonzero u16" | "a nonzero u32" | "a nonzero u64" => {
-            "a whole number from 1 on"
-        }
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" | "usize" => "a whole number from 0 on",
+        "a nonzero u8" => "a whole number from 1 to 255",
+        "a nonzero u16" => "a whole number from 1 to 65535",
+        "a nonzero u32" => "a whole number from 1 to 4294967295",
+        "a nonzero u64" => "a whole number from 1 on",
         "i32" | "i64" => "a whole number",
         _ => "",
     };
@@ -131,7 +135,7 @@ mod tests {
             ),
             (
                 "invalid type: string \"4\", expected a nonzero u16",
-                "the text \"4\" cannot stand here; write a whole number from 1 on",
+                "the text \"4\" cannot stand here; write a whole number from 1 to 65535",
             ),
             (
                 "invalid type: integer `60`, expected a number with its source",
@@ -143,7 +147,7 @@ mod tests {
             ),
             (
                 "invalid value: integer `-1`, expected u32",
-                "the number `-1` cannot stand here; write a whole number from 0 on",
+                "the number `-1` cannot stand here; write a whole number from 0 to 4294967295",
             ),
             ("a line\nand a reason\n", "a line, and a reason"),
         ];

@@ -81,6 +81,10 @@ fn a_shard_goes_through_parquet() {
         });
         assert!(one == other, "{table}");
     }
+    // Of a folder that is damaged nothing is left, not even a store without a run.
+    lab.write("again/facts.parquet", "no table");
+    lab.fails(3, &["import", "again", "--store", "none.db"]);
+    assert!(!lab.path("none.db").exists());
 }
 
 /// Who did the same at another time gives another file with the same rows.
