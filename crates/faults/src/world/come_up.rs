@@ -142,7 +142,7 @@ impl World<'_> {
         // those in a slot that no superblock records yet.
         let served = (SlotSet::first(self.slots.len()) - self.unrecorded()).iter();
         let served: Vec<usize> = served.filter_map(|slot| self.slots[slot.index()]).collect();
-        let is_stranger = |disk: &usize| {
+        let is_stranger = |disk: &usize, present: &[usize]| {
             let old = &self.disks[*disk];
             let mut current = self.slots.iter().flatten();
             let knows = |other: &usize| {
@@ -152,12 +152,15 @@ impl World<'_> {
             !served.contains(disk)
                 && !current.any(|other| present.contains(other) && other != disk && knows(other))
         };
-        let strangers: Vec<usize> = present.iter().copied().filter(is_stranger).collect();
-        if strangers.is_empty() {
+        let before = present.len();
+        // Who knows a stranger alone is one as well.
+        while let Some(at) = present.iter().position(|disk| is_stranger(disk, present)) {
+            present.remove(at);
+        }
+        if present.len() == before {
             return false;
         }
         self.did("stranger refused");
-        present.retain(|disk| !strangers.contains(disk));
         true
     }
 

@@ -7,8 +7,8 @@ use super::steps::{
     unreadable_metadata, write,
 };
 use raidlab_array::{RmwLevel, WritePolicy};
-use raidlab_faults::Options;
 use raidlab_faults::script::{Action, Verb};
+use raidlab_faults::{Options, Seldom};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
 
@@ -276,4 +276,47 @@ fn a_log_that_was_lost_leaves_a_hole_until_the_resync_has_ended() {
         after(23_212, cut(6_672_416_999_563_175_965, Some(0), false, None)),
     ];
     keeps(480_000_176_336, options, &script);
+}
+
+/// Seed 480000563191. Two members of a mirror of four had failed, the first a while before the second,
+/// and a new one had come when the last of those that knew them all was lost. The first failed one knew
+/// the second, which is a stranger to the new one. The oracle counted on the first all the same.
+#[test]
+fn who_knows_a_stranger_alone_is_a_stranger() {
+    let options = Options {
+        version: Version::V1_0,
+        write_through: true,
+        tear: tear(40, 0, 20),
+        latency_low_ns: 5000,
+        latency_high_ns: 5000,
+        sync_block: 1024,
+        sync_depth: 16,
+        window: 128,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Disabled),
+        stripes: 1,
+        depth: 1,
+        overlaps: false,
+        seldom: Seldom {
+            room: Some(770),
+            read_policy: Some("md-6.9".parse().expect("a policy")),
+            ..Seldom::default()
+        },
+        ..Options::plain(Level::Raid1, Layout::None, 4, (256, 768))
+    };
+    let script = [
+        after(
+            174_039,
+            kill(6_501_670_345_101_823_445, Some(1), false, None),
+        ),
+        after(2_563_667, Action::Fail { member: 0 }),
+        after(2_709_387, Action::Fail { member: 2 }),
+        after(524_354, replace(3)),
+        after(1_904_522, Action::Lose { member: 3 }),
+        after(0, write(290, 1)),
+        after(
+            3_557_702,
+            kill(17_765_604_613_043_644_103, Some(1), false, None),
+        ),
+    ];
+    keeps(480_000_563_191, options, &script);
 }
