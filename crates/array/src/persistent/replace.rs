@@ -137,8 +137,11 @@ struct Window {
 #[derive(Debug)]
 pub(super) struct Double {
     slot: Slot,
+    is_flush: bool,
     /// The answer of the device that serves the slot.
     served: Option<Result<(), MemberError>>,
+    /// Whether the engine has had that answer already.
+    is_told: bool,
     copied: bool,
 }
 

@@ -2,12 +2,13 @@
 
 use super::keeps;
 use super::steps::{
-    after, cut, durable, mend, read, replace, tear, unreadable, unreadable_metadata, write,
+    after, cut, durable, mend, read, replace, tear, transient, unreadable, unreadable_metadata,
+    write,
 };
 use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::script::Action;
 use raidlab_faults::{Options, Seldom};
-use raidlab_geometry::{Copies, Layout, Level, ParityLayout};
+use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
 
 /// A RAID 6 lost its second member while a write was reading for its stripe, where
@@ -253,4 +254,42 @@ fn metadata_at_the_end_of_an_odd_disk_is_found() {
         ),
     ];
     keeps(430_000_944_854, options, &script);
+}
+
+/// Seed 480000579657. A flush failed on a member that was being replaced, and what it was for was
+/// lost there. The engine did not hear of it before the new device had answered that flush too, and
+/// a read that the member answered in between returned what had been there before.
+#[test]
+fn a_failed_flush_of_a_member_that_is_being_replaced_is_told_at_once() {
+    let copies = Copies {
+        near: 1,
+        far: 2,
+        offset: true,
+        far_sets: FarSets::None,
+    };
+    let options = Options {
+        tear: tear(10, 0, 100),
+        latency_low_ns: 5000,
+        latency_high_ns: 20_000,
+        sync_block: 128,
+        stripes: 1,
+        depth: 8,
+        overlaps: false,
+        seldom: Seldom {
+            write_mostly: 2_926_007_091_652_523_689,
+            read_policy: Some("md-6.9".parse().expect("a policy")),
+            ..Seldom::default()
+        },
+        ..Options::plain(Level::Raid10, Layout::Copies(copies), 2, (128, 384))
+    };
+    let script = [
+        after(38_896, write(146, 1)),
+        after(31_312, write(97, 1)),
+        after(0, write(77, 5)),
+        after(32_322, transient(1, 2)),
+        after(0, replace(1)),
+        after(0, Action::Flush),
+        after(0, read(1, 216)),
+    ];
+    keeps(480_000_579_657, options, &script);
 }

@@ -3,6 +3,9 @@
 //! When one of the two fails, the engine gets no answer for the slot until superblocks are written
 //! that leave that device out: acknowledged writes would be missing on it, records of the write log
 //! that it needs might be freed, and after a power cut it might hold the slot.
+//!
+//! One answer waits for nothing: a flush that failed on the device that serves the slot. What it was
+//! for may be lost there, and until the engine knows, it takes what that device reads for good.
 
 use super::{Copying, Double, Missed, Stage, span_of};
 use crate::mutation::{self, Mutation};
@@ -62,7 +65,9 @@ impl PersistentArray {
         };
         let double = Double {
             slot,
+            is_flush: command.operation == Operation::Flush,
             served: None,
+            is_told: false,
             copied: false,
         };
         self.replacements.doubles.insert(command.id, double);
@@ -88,7 +93,16 @@ impl PersistentArray {
             return;
         }
         match self.replacements.doubles.get_mut(&command) {
-            Some(double) if !double.copied => double.served = Some(result),
+            Some(double) if !double.copied => {
+                double.served = Some(result);
+                double.is_told = double.is_flush && result.is_err();
+                if double.is_told {
+                    let now = self.now;
+                    self.with_engine_do(out, |engine, out| {
+                        engine.complete(now, command, result, out)
+                    });
+                }
+            }
             _ => {
                 let served = self
                     .served
@@ -231,7 +245,9 @@ impl PersistentArray {
                     return true;
                 };
                 double.copied = true;
-                if let Some(result) = double.served {
+                if double.is_told {
+                    self.replacements.doubles.remove(&id);
+                } else if let Some(result) = double.served {
                     self.tell_engine(id, None, result, out);
                 }
             }
