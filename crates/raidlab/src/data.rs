@@ -32,8 +32,7 @@ mod tests {
         assert!(donor.is_fitted(&facts.set).unwrap());
     }
 
-    /// A number of the PE8110 was chosen by one figure of such a drive, which says nothing of its
-    /// other figures.
+    /// A number of the PE8110 was chosen by one figure of such a drive. Its others are borrowed.
     #[test]
     fn one_built_in_disk_is_fitted_and_the_others_have_bands() {
         for name in presets::names() {

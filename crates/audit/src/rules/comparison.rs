@@ -77,8 +77,7 @@ const LOAD: [&str; 21] = [
     "filesize",
 ];
 
-/// Finds subjects whose jobs of one name were given other options. raidlab gives its own jobs the
-/// same ones.
+/// Finds subjects whose imported jobs of one name were given other options.
 fn jobs_differ(case: &Case<'_>, ruling: &mut Ruling) {
     let told = |row: &&&Measurement| {
         row.bench == "import" && tool(row) == "fio" && reports_options(case, row)

@@ -96,8 +96,7 @@ fn a_slow_disk_that_answers_in_parts_may_be_given_up() {
 
 /// Seed 510000023518 of the driver. A member that is being replaced was a thousand times as slow and
 /// answered in parts, so the driver gave it up; the core read the same from its replacement, under the
-/// same id. The oracle took that for one id given to two commands, as the disk had not yet ended the
-/// first.
+/// same id. The disk still had the first command, so the oracle took that for one id of two commands.
 #[test]
 fn the_replacement_is_asked_under_the_id_of_a_command_given_up() {
     let options = Options {

@@ -134,7 +134,7 @@ pub struct Arguments {
 enum UsedSize {
     /// All that the smallest member offers, as without a word.
     Max,
-    /// This much.
+    /// This much of each.
     Of(Sectors),
 }
 
