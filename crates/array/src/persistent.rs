@@ -36,6 +36,7 @@ mod build;
 mod commands;
 mod device;
 mod error;
+mod flushes;
 mod imitation;
 mod intent;
 mod life;
@@ -71,7 +72,8 @@ use crate::request::{
 };
 use commands::Commands;
 use device::{Device, Place};
-use imitation::{BitPasses, Flushes};
+use flushes::Flushes;
+use imitation::BitPasses;
 use intent::Intent;
 use raidlab_geometry::{Layout, Level, StripeMap};
 use raidlab_metadata::Superblock;

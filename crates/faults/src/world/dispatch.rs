@@ -6,17 +6,16 @@
 //! driver sees the end at its next turn. The earliest of all these happens next: an arrival, a
 //! modelled disk's completion, or the driver's turn. A disk that hangs keeps its flights until it
 //! answers again or dies.
-//!
-//! The core's orders are checked first: commands lie on the disk, data in its area.
 
 mod half_done;
+mod orders;
 
 use super::{Violation, World, nanos, violation};
 use crate::disk::{Health, PendingWrite};
 use crate::driver::{Driver, Happening, Shelf, errno};
 use crate::pages::SECTOR;
 use crate::value::Value;
-use raidlab_array::{Event, FIRST_OUTER_ID, MemberCommand, Operation, Purpose};
+use raidlab_array::{Event, MemberCommand, Operation};
 use raidlab_serve::export::{Buffer, ErrorCode};
 use raidlab_serve::member::{Ended, Errno, Job, Transfer};
 use raidlab_units::{Bytes, Nanos, in_one_line};
@@ -151,35 +150,6 @@ impl World<'_> {
         }
     }
 
-    /// Checks a command that the core has ordered and that the driver sends next, or refuses.
-    fn note_order(&mut self, command: &MemberCommand) -> Result<(), Violation> {
-        let disk = self.disk_of(command.slot);
-        self.check_bounds(command, disk)?;
-        let words = [
-            5,
-            command.id.0,
-            u64::from(command.slot.0),
-            command.start.0,
-            command.count.0,
-        ];
-        let text = format_args!(
-            "  -> {} {:?}{} {}+{} {:?} {:?}",
-            command.slot.0,
-            command.operation,
-            if command.force_unit_access {
-                " FUA"
-            } else {
-                ""
-            },
-            command.start.0,
-            command.count.0,
-            command.purpose,
-            command.buffer
-        );
-        self.trace.note(self.now, &words, text);
-        Ok(())
-    }
-
     /// Sends a command to a disk: one that was just ordered, or the rest of one whose first
     /// part has ended.
     fn send(&mut self, ordered: Option<MemberCommand>, job: Job) -> Result<(), Violation> {
@@ -226,50 +196,6 @@ impl World<'_> {
                 format!("token {token} is sent twice"),
             )),
         }
-    }
-
-    /// Checks that no command in flight has the id of one that is sent now. A command that the
-    /// driver no longer waits for, as it has given up the member, has ended for the core, which
-    /// may ask another member under the same id; the disk may still carry it out.
-    fn check_name(&self, command: &MemberCommand) -> Result<(), Violation> {
-        let is_given_up = |place| {
-            let driver = self.driver.as_ref();
-            driver.is_some_and(|driver| driver.owner.members().is_lost(place))
-        };
-        let mut same = self.flights.values();
-        match same.any(|it| it.command.id == command.id && !is_given_up(it.job.place)) {
-            false => Ok(()),
-            true => Err(violation(
-                "contract",
-                format!("{:?} is in flight twice", command.id),
-            )),
-        }
-    }
-
-    /// Checks that a command lies on the disk, and data in the data area.
-    fn check_bounds(&self, command: &MemberCommand, disk: Option<usize>) -> Result<(), Violation> {
-        if command.operation == Operation::Flush {
-            return Ok(());
-        }
-        let end = command.start.0 + command.count.0;
-        let size = disk.map_or(u64::MAX, |disk| self.disks[disk].sectors());
-        let slot = self
-            .slots
-            .iter()
-            .position(|its| its.is_some() && *its == disk);
-        let area = slot.and_then(|slot| self.reader.areas.get(slot)).copied();
-        // A replacement gets the records of the member's log, too.
-        let is_outer = command.id.0 >= FIRST_OUTER_ID;
-        let (first, last) = match (command.purpose, area) {
-            (Purpose::Metadata, _) | (_, None) => (0, size),
-            (_, Some(_)) if is_outer => (0, size),
-            (_, Some((start, length))) => (start, start + length),
-        };
-        if command.count.0 == 0 || command.start.0 < first || end > last.min(size) {
-            let detail = format!("{command:?} is outside {first}..{}", last.min(size));
-            return Err(violation("bounds", detail));
-        }
-        Ok(())
     }
 
     /// Whether a disk is so slow that the driver may give it up.

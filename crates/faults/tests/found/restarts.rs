@@ -2,8 +2,8 @@
 
 use super::keeps;
 use super::steps::{
-    after, cut, durable, kill, mend, noted, read, replace, stop, tear, transient, unreadable,
-    unreadable_metadata, write,
+    OFFSET, after, cut, durable, kill, mend, noted, read, replace, stop, tear, transient,
+    unreadable, unreadable_metadata, write,
 };
 use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::Options;
@@ -17,12 +17,6 @@ use raidlab_metadata::Version;
 /// nothing were two events behind in the end, and the array was refused.
 #[test]
 fn the_newest_superblock_is_passed_on_from_whichever_disk_has_it() {
-    let copies = Copies {
-        near: 1,
-        far: 2,
-        offset: true,
-        far_sets: FarSets::None,
-    };
     let options = Options {
         growth: 8,
         bitmap_chunk: Some(128),
@@ -35,7 +29,7 @@ fn the_newest_superblock_is_passed_on_from_whichever_disk_has_it() {
         write_policy: WritePolicy::Md4_1(RmwLevel::Disabled),
         stripes: 256,
         overlaps: false,
-        ..Options::plain(Level::Raid10, Layout::Copies(copies), 3, (128, 512))
+        ..Options::plain(Level::Raid10, OFFSET, 3, (128, 512))
     };
     let durable = durable(134, 5);
     let script = [

@@ -2,6 +2,15 @@
 
 use raidlab_faults::disk::TearRates;
 use raidlab_faults::script::{Action, Restart, Step, Verb};
+use raidlab_geometry::{Copies, FarSets, Layout};
+
+/// Two copies, the second in the next chunk of the next member: md's `o2`.
+pub(super) const OFFSET: Layout = Layout::Copies(Copies {
+    near: 1,
+    far: 2,
+    offset: true,
+    far_sets: FarSets::None,
+});
 
 pub(super) const fn after(after_ns: u64, action: Action) -> Step {
     Step { after_ns, action }

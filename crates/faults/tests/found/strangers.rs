@@ -3,25 +3,19 @@
 
 use super::keeps;
 use super::steps::{
-    after, cut, durable, kill, mend, read, replace, tear, transient, unreadable,
+    OFFSET, after, cut, durable, kill, mend, read, replace, tear, transient, unreadable,
     unreadable_metadata, write,
 };
 use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::script::{Action, Verb};
 use raidlab_faults::{Options, Seldom};
-use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
+use raidlab_geometry::{Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
 
 /// Seed 50000189054. A device of the side that lost a split came back. Its superblock counts number 6
 /// as in service, which a new spare had got by then. A spare is no link to the members.
 #[test]
 fn a_spare_with_the_number_of_a_former_member_makes_nobody_known() {
-    let copies = Copies {
-        near: 1,
-        far: 2,
-        offset: true,
-        far_sets: FarSets::None,
-    };
     let options = Options {
         growth: 264,
         version: Version::V1_1,
@@ -35,7 +29,7 @@ fn a_spare_with_the_number_of_a_former_member_makes_nobody_known() {
         stripes: 1,
         depth: 1,
         overlaps: false,
-        ..Options::plain(Level::Raid10, Layout::Copies(copies), 4, (8, 280))
+        ..Options::plain(Level::Raid10, OFFSET, 4, (8, 280))
     };
     let split = |halves| Action::Split { halves };
     let script = [

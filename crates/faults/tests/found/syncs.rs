@@ -2,13 +2,13 @@
 
 use super::keeps;
 use super::steps::{
-    after, cut, durable, mend, read, replace, tear, transient, unreadable, unreadable_metadata,
-    write,
+    OFFSET, after, cut, durable, mend, read, replace, tear, transient, unreadable,
+    unreadable_metadata, write,
 };
 use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::script::Action;
 use raidlab_faults::{Options, Seldom};
-use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
+use raidlab_geometry::{Copies, Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
 
 /// A RAID 6 lost its second member while a write was reading for its stripe, where
@@ -261,12 +261,6 @@ fn metadata_at_the_end_of_an_odd_disk_is_found() {
 /// a read that the member answered in between returned what had been there before.
 #[test]
 fn a_failed_flush_of_a_member_that_is_being_replaced_is_told_at_once() {
-    let copies = Copies {
-        near: 1,
-        far: 2,
-        offset: true,
-        far_sets: FarSets::None,
-    };
     let options = Options {
         tear: tear(10, 0, 100),
         latency_low_ns: 5000,
@@ -280,7 +274,7 @@ fn a_failed_flush_of_a_member_that_is_being_replaced_is_told_at_once() {
             read_policy: Some("md-6.9".parse().expect("a policy")),
             ..Seldom::default()
         },
-        ..Options::plain(Level::Raid10, Layout::Copies(copies), 2, (128, 384))
+        ..Options::plain(Level::Raid10, OFFSET, 2, (128, 384))
     };
     let script = [
         after(38_896, write(146, 1)),

@@ -148,7 +148,7 @@ impl Agreement {
         if self.has_ranges() {
             words.push_str(
                 " Near the range are the cells whose base is within the widest bound of what the \
-                 repetitions of this run span; the others differ by more than chance.",
+                 repetitions of this run span; that the others differ by chance alone is unlikely.",
             );
         }
         words
